@@ -1,0 +1,44 @@
+"""The report as a value: what `tracekit analyze` has to say, before it is text, Markdown or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from tracekit.model.finding import Finding
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Skipped:
+    """An analysis that was not run, and why."""
+
+    analysis: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """Everything measured of one run."""
+
+    title: str
+    """What was analysed, as the user named it."""
+    ranks: pl.DataFrame
+    """`tables.RANKS`."""
+    tables: Mapping[str, pl.DataFrame]
+    """The table of each analysis that ran, by name."""
+    findings: tuple[Finding, ...]
+    """Findings, dearest first."""
+    skipped: tuple[Skipped, ...]
+    step_ns: int
+    """Median step time over complete steps and ranks; the longest window when the run has no steps."""
+    steps: int
+    """Complete steps per rank (median over ranks); 0 when there are none."""
+    notes: tuple[str, ...] = field(default=())
+    """What a person should know of the whole run, a sentence each."""
+
+    @property
+    def analysed(self) -> pl.DataFrame:
+        """The rows of `ranks` that figures are built on."""
+        return self.ranks.filter(pl.col("status").is_in(["read", "truncated"]))
