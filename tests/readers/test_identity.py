@@ -1,0 +1,109 @@
+"""Who is which rank: claims, names, conflicts. Nothing is dropped and nothing is overwritten."""
+
+from __future__ import annotations
+
+from tracekit.readers.identity import Claim, identify, rank_in_name
+from tracekit.readers.recording import Info
+
+
+def claim(
+    source: str, rank: int | None = None, start_ns: int = 0, end_ns: int = 10, world_size: int | None = None
+) -> Claim:
+    source_of_rank = "" if rank is None else "distributedInfo"
+    return Claim(
+        source, Info(rank=rank, rank_source=source_of_rank, start_ns=start_ns, end_ns=end_ns, world_size=world_size)
+    )
+
+
+def who(*claims: Claim) -> list[tuple[str, int, int, str]]:
+    return [(i.claim.source, i.rank, i.window, i.rank_source) for i in identify(claims)]
+
+
+def test_names_that_say_a_rank() -> None:
+    names = (
+        "rank3.json",
+        "worker12_step_4.169.pt.trace.json",
+        "sampled_rank-7.json.gz",
+        "rank_2/trace.json",
+        "trace.r5.json",
+        "x.json",
+    )
+    assert [rank_in_name(name) for name in names] == [3, 12, 7, 2, 5, None]
+
+
+def test_the_files_own_word_counts() -> None:
+    assert who(claim("b.json", 1), claim("a.json", 0)) == [
+        ("a.json", 0, 0, "distributedInfo"),
+        ("b.json", 1, 0, "distributedInfo"),
+    ]
+
+
+def test_without_a_word_the_names_decide_and_it_is_said() -> None:
+    claims = [claim("rank1.json"), claim("rank0.json")]
+    assert who(*claims) == [("rank0.json", 0, 0, "file name"), ("rank1.json", 1, 0, "file name")]
+    assert identify(claims)[0].notes == ("rank0.json does not say its rank; taken as rank 0 by file name",)
+
+
+def test_names_that_differ_in_one_number() -> None:
+    assert who(claim("t_1_of_2.json"), claim("t_0_of_2.json")) == [
+        ("t_0_of_2.json", 0, 0, "file name"),
+        ("t_1_of_2.json", 1, 0, "file name"),
+    ]
+
+
+def test_else_the_order_decides() -> None:
+    assert who(claim("left.json"), claim("right.json")) == [("left.json", 0, 0, "order"), ("right.json", 1, 0, "order")]
+
+
+def test_the_only_file_is_rank_zero_unless_it_is_named() -> None:
+    assert who(claim("trace.json")) == [("trace.json", 0, 0, "only file")]
+    assert who(claim("rank5.json")) == [("rank5.json", 5, 0, "file name")]
+
+
+def test_two_files_that_claim_one_rank_at_one_time_are_both_kept() -> None:
+    identities = identify([claim("rank0.json", 0), claim("rank1.json", 0)])
+    assert [(i.claim.source, i.rank) for i in identities] == [("rank0.json", 0), ("rank1.json", 1)]
+    assert "rank0.json and rank1.json all claim rank 0 at the same time" in identities[1].notes[0]
+
+
+def test_a_taken_name_gets_a_free_rank() -> None:
+    assert [(source, rank) for source, rank, *_ in who(claim("a.json", 0), claim("b.json", 0), claim("c.json", 1))] == [
+        ("a.json", 0),
+        ("c.json", 1),
+        ("b.json", 2),
+    ]
+
+
+def test_two_files_of_one_rank_at_different_times_are_two_windows() -> None:
+    assert who(claim("late.json", 0, 100, 200), claim("early.json", 0, 0, 50)) == [
+        ("early.json", 0, 0, "distributedInfo"),
+        ("late.json", 0, 1, "distributedInfo"),
+    ]
+
+
+def test_another_world_size_is_another_run() -> None:
+    identities = identify(
+        [claim("a.json", 0, world_size=2), claim("b.json", 1, world_size=2), claim("c.json", 0, world_size=8)]
+    )
+    assert [(i.claim.source, bool(i.set_aside)) for i in identities] == [
+        ("a.json", False),
+        ("b.json", False),
+        ("c.json", True),
+    ]
+    assert "world sizes 2, 8" in identities[2].set_aside
+
+
+def test_the_same_ranks_in_another_folder_are_another_run() -> None:
+    identities = identify([claim("one/r.json", 0), claim("two/r.json", 0), claim("two/s.json", 1)])
+    assert [(i.claim.source, bool(i.set_aside)) for i in identities] == [
+        ("two/r.json", False),
+        ("two/s.json", False),
+        ("one/r.json", True),
+    ]
+
+
+def test_a_folder_per_rank_is_one_run() -> None:
+    assert who(claim("rank0/t.json", 0), claim("rank1/t.json", 1)) == [
+        ("rank0/t.json", 0, 0, "distributedInfo"),
+        ("rank1/t.json", 1, 0, "distributedInfo"),
+    ]

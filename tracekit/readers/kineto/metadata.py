@@ -1,0 +1,60 @@
+"""The few metadata keys that tracekit uses, picked out of a header and trailer that may be damaged or hold secrets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from tracekit.readers.kineto.blocks import value_end
+
+
+class DistributedInfo(msgspec.Struct, frozen=True):
+    """``distributedInfo`` as torch writes it."""
+
+    rank: int | None = None
+    world_size: int | None = None
+    backend: str | None = None
+
+
+class Device(msgspec.Struct, frozen=True):
+    """An entry of ``deviceProperties``."""
+
+    id: int | None = None
+    name: str = ""
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """Everything that is read of a trace's metadata."""
+
+    distributed: DistributedInfo = DistributedInfo()
+    devices: tuple[Device, ...] = ()
+    base_ns: int = 0
+
+
+_FIELDS: dict[str, tuple[bytes, Any]] = {
+    "distributed": (b"distributedInfo", DistributedInfo),
+    "devices": (b"deviceProperties", tuple[Device, ...]),
+    "base_ns": (b"baseTimeNanoseconds", int),
+}
+
+
+def parse(*texts: bytes) -> Metadata:
+    """Metadata from the text before and after the event list; a key that is absent or damaged keeps its default."""
+    found: dict[str, Any] = {}
+    for field, (key, kind) in _FIELDS.items():
+        pattern = re.compile(rb'(?<!\\)"' + key + rb'"\s*:\s*')
+        for text in texts:
+            for match in pattern.finditer(text):
+                if (value := _value(text[match.end() :], kind)) is not None:
+                    found.setdefault(field, value)
+    return Metadata(**found)
+
+
+def _value(text: bytes, kind: Any) -> Any:
+    end = value_end(text)
+    try:
+        return msgspec.json.decode(text[:end], type=kind, strict=False) if end else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
