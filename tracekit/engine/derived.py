@@ -1,0 +1,198 @@
+"""Tables that several analyses need, derived once: device time, its segments, and the launches behind it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracekit.engine.host import named
+from tracekit.engine.intervals import sweep
+from tracekit.model.analysis import Analysis
+from tracekit.model.run import RunTables
+from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
+from tracekit.model.tables import DEVICE_KINDS, Class, Name
+
+SETS = ("compute", "communication", "memory")
+"""What device time is spent on: the sets C, N and M of the definitions."""
+
+_KEPT = (
+    "device",
+    "lane",
+    "name",
+    "class",
+    "start_ns",
+    "dur_ns",
+    "correlation",
+    "external_id",
+    "step",
+    "bytes",
+    "occupancy_ratio",
+)
+_ISSUES_ONLY = r"^(c10d::|c10d_functional|_c10d_functional|record_param_comms$|nccl:|gloo:|mpi:|ucc:)"
+"""Operators that hand communication to a backend, or wait for it: never compute."""
+
+DEVICE = Table(
+    name="device",
+    doc="Every interval of device time. On runs without an accelerator leaf operators and backend ranges stand for it.",
+    columns=(
+        *timeline_columns(),
+        Column(name="device", dtype=pl.Int16, doc="Device number; -1 on runs without an accelerator."),
+        Column(name="lane", dtype=pl.Int64, doc="Stream, or thread."),
+        Column(name="set", dtype=pl.Enum(SETS), doc="What the time is spent on: " + ", ".join(SETS) + "."),
+        Column(name="name", dtype=Name, doc="Kernel, copy, operator or range."),
+        Column(name="class", dtype=Class, doc="As in ``events``."),
+        Column(name="start_ns", dtype=pl.Int64, unit="ns", doc="Start, from the run's origin."),
+        Column(name="end_ns", dtype=pl.Int64, unit="ns", doc="End."),
+        Column(name="dur_ns", dtype=pl.Int64, unit="ns", doc="Duration."),
+        Column(name="correlation", dtype=pl.Int64, nullable=True, doc="As in ``events``."),
+        Column(name="external_id", dtype=pl.Int64, nullable=True, doc="As in ``events``."),
+        Column(name="step", dtype=pl.Int32, nullable=True, doc="As in ``events``."),
+        Column(name="bytes", dtype=pl.Int64, unit="bytes", nullable=True, doc="As in ``events``."),
+        Column(name="occupancy_ratio", dtype=pl.Float32, unit="ratio", nullable=True, doc="As in ``events``."),
+    ),
+)
+
+SEGMENTS = Table(
+    name="segments",
+    doc="A timeline's window cut wherever anything starts or ends: in each segment the same sets run throughout. No holes.",
+    columns=(
+        *timeline_columns(),
+        Column(name="start_ns", dtype=pl.Int64, unit="ns", doc="Start, from the run's origin."),
+        Column(name="end_ns", dtype=pl.Int64, unit="ns", doc="End."),
+        *(Column(name=name, dtype=pl.Boolean, doc=f"Whether anything of the set {name} runs.") for name in SETS),
+    ),
+)
+
+LAUNCHES = Table(
+    name="launches",
+    doc="Every kernel, copy and set with the host call that launched it.",
+    columns=(
+        *timeline_columns(),
+        *(
+            column
+            for column in DEVICE.columns
+            if column.name in {"device", "lane", "set", "name", "class", "start_ns", "end_ns"}
+        ),
+        Column(
+            name="external_id",
+            dtype=pl.Int64,
+            nullable=True,
+            doc="Operator that issued it: the event's own, else its launch's.",
+        ),
+        Column(name="step", dtype=pl.Int32, nullable=True, doc="As in ``events``."),
+        Column(name="launch_name", dtype=Name, nullable=True, doc="The launching call."),
+        Column(name="launch_thread", dtype=pl.Int64, nullable=True, doc="The launching thread."),
+        Column(name="launch_start_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="Start of the launching call."),
+        Column(name="launch_end_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="End of the launching call."),
+        Column(name="graph", dtype=pl.Boolean, doc="Launched as part of a CUDA or HIP graph."),
+        Column(name="linked", dtype=pl.Boolean, doc="Whether the launch was recorded."),
+    ),
+)
+
+
+def device(run: RunTables) -> pl.LazyFrame:
+    """Rows of `DEVICE`, sorted by timeline and start."""
+    kind = pl.col("kind")
+    on_device = _of_view(run, "events", "device").filter(kind.is_in(DEVICE_KINDS))
+    found = on_device.select(
+        *TIMELINE,
+        *_KEPT,
+        set=pl.when(pl.col("class") == "communication")
+        .then(pl.lit("communication"))
+        .when(kind == "kernel")
+        .then(pl.lit("compute"))
+        .otherwise(pl.lit("memory"))
+        .cast(pl.Enum(SETS)),
+    )
+    parts = [found] if _has_no_host_view(run) else [found, _operators(run), _backend_ranges(run)]
+    everything = pl.concat(parts, how="diagonal_relaxed").with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    return DEVICE.conform(everything).sort(*TIMELINE, "start_ns")
+
+
+def segments(run: RunTables) -> pl.LazyFrame:
+    """Rows of `SEGMENTS`. The window is first to last device event; on runs without an accelerator, of any host event."""
+    spans = run["device"].select(*TIMELINE, "start_ns", "end_ns", pl.col("set").cast(pl.String))
+    if not _has_no_host_view(run):
+        host = _of_view(run, "events", "host").filter(pl.col("kind").is_in(["cpu_op", "annotation", "runtime"]))
+        windows = host.group_by(TIMELINE).agg(
+            pl.col("start_ns").min(), end_ns=(pl.col("start_ns") + pl.col("dur_ns")).max()
+        )
+        spans = pl.concat([spans, windows.select(*TIMELINE, "start_ns", "end_ns", set=pl.lit("window"))])
+    return SEGMENTS.conform(sweep(spans, "set", SETS, TIMELINE))
+
+
+def launches(run: RunTables) -> pl.LazyFrame:
+    """Rows of `LAUNCHES`. Kernels of one graph launch share its call; an event without a recorded launch stays, unlinked."""
+    key = [*TIMELINE, "correlation"]
+    calls = (
+        run["events"]
+        .filter(pl.col("kind") == "runtime", pl.col("correlation").is_not_null())
+        .select(
+            *key,
+            launch_name="name",
+            launch_thread="lane",
+            launch_start_ns="start_ns",
+            launch_end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+            launch_external_id="external_id",
+        )
+        .unique(key, keep="any")
+    )
+    call = pl.col("launch_name")
+    graph = (
+        call.cat.starts_with("cudaGraphLaunch")
+        | call.cat.starts_with("hipGraphLaunch")
+        | call.cat.starts_with("cuGraphLaunch")
+    )
+    joined = (
+        run["device"]
+        .filter(pl.col("device") >= 0)
+        .join(calls, on=key, how="left", maintain_order="left")
+        .with_columns(
+            external_id=pl.coalesce("external_id", "launch_external_id"),
+            graph=graph.fill_null(False),
+            linked=call.is_not_null(),
+        )
+    )
+    return LAUNCHES.conform(joined)
+
+
+def _has_no_host_view(run: RunTables) -> bool:
+    return not (run.ranks["view"] == "host").any()
+
+
+def _of_view(run: RunTables, table: str, view: str) -> pl.LazyFrame:
+    """Rows of *table* whose timeline has the *view*; the table as it is when all have."""
+    if (run.ranks["view"] == view).all():
+        return run[table]
+    return run[table].join(run.ranks.lazy().filter(pl.col("view") == view).select(TIMELINE), on=TIMELINE, how="semi")
+
+
+def _operators(run: RunTables) -> pl.LazyFrame:
+    """Leaf operators of runs without an accelerator: those within which no other operator of their thread runs."""
+    thread = [*TIMELINE, "lane"]
+    operators = _of_view(run, "events", "host").filter(pl.col("kind") == "cpu_op", pl.col("dur_ns") > 0)
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    leaves = operators.sort(*thread, "start_ns", end, descending=[False] * 4 + [True]).filter(
+        (pl.col("start_ns").shift(-1).over(thread) >= end).fill_null(True)
+    )
+    return named(leaves, ~pl.col("name").str.contains(_ISSUES_ONLY)).select(
+        *TIMELINE, *_KEPT, set=pl.lit("compute").cast(pl.Enum(SETS))
+    )
+
+
+def _backend_ranges(run: RunTables) -> pl.LazyFrame:
+    kept = [name for name in _KEPT if name not in {"class", "bytes", "occupancy_ratio"}]
+    ranges = _of_view(run, "collectives", "host").filter(pl.col("device") == -1)
+    return ranges.select(
+        *TIMELINE,
+        *kept,
+        pl.lit("communication").cast(Class).alias("class"),
+        set=pl.lit("communication").cast(pl.Enum(SETS)),
+    )
+
+
+DERIVED: tuple[Analysis, ...] = (
+    Analysis(table=DEVICE, needs=("events",), compute=device),
+    Analysis(table=SEGMENTS, needs=("device",), compute=segments),
+    Analysis(table=LAUNCHES, needs=("device",), compute=launches),
+)
+"""Derived tables, in an order in which each finds what it needs."""

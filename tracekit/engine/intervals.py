@@ -1,0 +1,88 @@
+"""Interval algebra over groups, written once: everything that measures time by intervals includes it.
+
+Spans are frames with the columns [*by, start_ns, end_ns], half-open: [start, end). Spans without length are left out.
+Groups are named explicitly by *by*, at least one column; spans of different groups never meet.
+
+The union sorts and compares each start with the furthest end before it. Everything else is one sweep: each bound changes
+the depth of its flag by one, bounds of one moment are added up, and a cumulative sum gives the depth until the next moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+_START, _END = pl.col("start_ns"), pl.col("end_ns")
+
+
+def union(spans: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Merged spans, disjoint and not touching: [*by, start_ns, end_ns], sorted."""
+    furthest = pl.col("end_ns").cum_max().shift(1).over(by)
+    return (
+        spans.filter(_START < _END)
+        .select(*by, "start_ns", "end_ns")
+        .sort(*by, "start_ns")
+        .with_columns(_run=(furthest < _START).fill_null(True).cum_sum())  # every group's first span starts a run
+        .group_by(*by, "_run", maintain_order=True)
+        .agg(_START.first(), _END.max())
+        .drop("_run")
+    )
+
+
+def total(spans: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Length of the union: [*by, total_ns]. Groups without spans have no row."""
+    return union(spans, by).group_by(by, maintain_order=True).agg(total_ns=(_END - _START).sum())
+
+
+def sweep(spans: pl.LazyFrame, flag: str, flags: Sequence[str], by: Sequence[str]) -> pl.LazyFrame:
+    """Elementary segments from each group's first start to its last end, without holes.
+
+    *spans* carry one of *flags* in the column *flag* (text or enum). Returns [*by, start_ns, end_ns, *flags], sorted; each
+    flag is true where one of its spans is open. Segments in which all are false are the gaps.
+    """
+    depths = _depths(spans, {name: pl.col(flag) == name for name in flags}, by)
+    return depths.select(*by, "start_ns", "end_ns", *(pl.col(name) > 0 for name in flags))
+
+
+def concurrency(spans: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """How many spans are open at once: elementary segments [*by, start_ns, end_ns, depth] with a depth of 1 or more."""
+    return _depths(spans, {"depth": pl.lit(True)}, by).filter(pl.col("depth") > 0)
+
+
+def intersect(a: pl.LazyFrame, b: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Where both *a* and *b* have a span open: merged, sorted."""
+    return union(_both(a, b, by).filter("a", "b"), by)
+
+
+def subtract(a: pl.LazyFrame, b: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Where *a* has a span open and *b* has none: merged, sorted."""
+    return union(_both(a, b, by).filter(pl.col("a"), ~pl.col("b")), by)
+
+
+def gaps(spans: pl.LazyFrame, windows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Where inside *windows* no span is open: merged, sorted."""
+    return subtract(windows, spans, by)
+
+
+def _both(a: pl.LazyFrame, b: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    columns = (*by, "start_ns", "end_ns")
+    sides = [side.select(*columns, _side=pl.lit(name)) for name, side in (("a", a), ("b", b))]
+    return sweep(pl.concat(sides, how="vertical_relaxed"), "_side", ("a", "b"), by)
+
+
+def _depths(spans: pl.LazyFrame, flags: dict[str, pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
+    """[*by, start_ns, end_ns, *flags]: how many spans of each flag are open between one bound and the next."""
+    spans = spans.filter(_START < _END)
+    changes = {name: condition.cast(pl.Int32) for name, condition in flags.items()}
+    opened = spans.select(*by, _at=_START, **changes)
+    closed = spans.select(*by, _at=_END, **{name: -change for name, change in changes.items()})
+    return (
+        pl.concat([opened, closed])
+        .group_by(*by, "_at")
+        .agg(pl.col(name).sum() for name in flags)
+        .sort(*by, "_at")
+        .with_columns(pl.col(name).cum_sum() for name in flags)  # every group ends at depth 0, so no grouping is needed
+        .select(*by, start_ns="_at", end_ns=pl.col("_at").shift(-1).over(by), **{name: pl.col(name) for name in flags})
+        .filter(_END.is_not_null())
+    )

@@ -1,0 +1,116 @@
+"""Runs analyses: in the order of the tables that they need, each table computed once, each skip with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+import polars as pl
+
+from tracekit.engine.derived import DERIVED
+from tracekit.model.analysis import Analysis, Context
+from tracekit.model.finding import Finding
+from tracekit.model.report import Skipped
+from tracekit.model.run import RunTables
+from tracekit.model.table import TIMELINE
+
+_ANALYSED = ("read", "truncated")
+_WHY_EMPTY = {
+    "events": "no events were read",
+    "collectives": "no communication was recorded",
+    "steps": "the traces have no steps",
+    "memory": "memory was not recorded (profile_memory=True)",
+    "device": "no device time and no operators were recorded",
+    "segments": "no device time and no operators were recorded",
+    "launches": "no device events were recorded",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What the analyses answered."""
+
+    tables: Mapping[str, pl.DataFrame]
+    findings: tuple[Finding, ...]
+    """Dearest first, by upper cost."""
+    skipped: tuple[Skipped, ...]
+    context: Context
+
+
+def analyse(run: RunTables, analyses: Sequence[Analysis]) -> Outcome:
+    """Run *analyses* on *run*. Raises ``ValueError`` when they need one another in a circle."""
+    run = _only_analysed(run)
+    tables: dict[str, pl.DataFrame] = {}
+    skipped: list[Skipped] = []
+    for analysis in _in_order([*DERIVED, *analyses]):
+        if reason := _missing(run, tables, analysis):
+            skipped.append(Skipped(analysis=analysis.name, reason=reason))
+            continue
+        try:
+            tables[analysis.name] = analysis.compute(run).collect()
+        except pl.exceptions.PolarsError as error:  # costs this analysis and those that need it, not the report
+            skipped.append(Skipped(analysis=analysis.name, reason=f"it failed: {error}"))
+            continue
+        run = run.with_table(analysis.name, tables[analysis.name].lazy())
+    context = _context(run, tables)
+    findings = [
+        finding
+        for analysis in analyses
+        if analysis.name in tables
+        for finding in analysis.find(tables[analysis.name], context)
+    ]
+    asked = {analysis.name for analysis in analyses}
+    return Outcome(
+        tables={name: table for name, table in tables.items() if name in asked},
+        findings=tuple(sorted(findings, key=lambda finding: (-finding.cost_ns[1], finding.code))),
+        skipped=tuple(skip for skip in skipped if skip.analysis in asked),
+        context=context,
+    )
+
+
+def _only_analysed(run: RunTables) -> RunTables:
+    return RunTables(ranks=run.ranks.filter(pl.col("status").is_in(_ANALYSED)), tables=run.tables)
+
+
+def _in_order(analyses: Sequence[Analysis]) -> list[Analysis]:
+    """*analyses*, those that others need first; otherwise in the order given."""
+    by_name = {analysis.name: analysis for analysis in analyses}
+    graph = {analysis.name: [need for need in analysis.needs if need in by_name] for analysis in analyses}
+    try:
+        return [by_name[name] for name in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        raise ValueError(f"analyses need one another in a circle: {' -> '.join(error.args[1])}") from None
+
+
+def _missing(run: RunTables, tables: Mapping[str, pl.DataFrame], analysis: Analysis) -> str:
+    """Why *analysis* cannot run; empty if it can."""
+    for need in analysis.needs:
+        if need not in run:
+            return f"it needs {need}, which could not be computed"
+        height = tables[need].height if need in tables else run[need].head(1).collect().height
+        if not height:
+            return _WHY_EMPTY.get(need, f"{need} is empty")
+    return ""
+
+
+def _context(run: RunTables, tables: Mapping[str, pl.DataFrame]) -> Context:
+    whole = run["steps"].filter("complete").collect()
+    per_rank = whole.group_by("rank").len()["len"]
+    windows = pl.Series([0])
+    if "segments" in tables:
+        windows = (
+            tables["segments"]
+            .group_by(TIMELINE)
+            .agg(length=pl.col("end_ns").max() - pl.col("start_ns").min())["length"]
+        )
+    return Context(
+        steps=_median(per_rank),
+        step_ns=_median(whole["dur_ns"]) if len(whole) else int(windows.max() or 0),  # type: ignore[arg-type]
+        ranks=tuple(sorted(set(run.ranks["rank"]))),
+    )
+
+
+def _median(values: pl.Series) -> int:
+    median = values.median()
+    return round(median) if isinstance(median, int | float) else 0

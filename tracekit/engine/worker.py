@@ -1,0 +1,84 @@
+"""Reads traces into the store, in this process or as a child: ``python -m tracekit.engine.worker``.
+
+A child takes one request a line on standard input and answers with one JSON line each: progress, then the outcome. Children
+are plain subprocesses and not `multiprocessing` ones, because those run the user's main script once more, which a script
+without a ``__main__`` guard does not survive.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tracekit import readers
+from tracekit.model.errors import TracekitError
+from tracekit.store import recordings
+
+_PROGRESS_EVERY = 8 << 20
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Read *path* and write its recordings into *folder*."""
+
+    path: str
+    folder: str
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    """Bytes of the file consumed so far."""
+
+    bytes_done: int
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The folder is written. Or it is not, and *error* says why (file, reason, remedy in one line)."""
+
+    error: str = ""
+
+
+Answer = Progress | Done
+
+
+def carry_out(request: Request, progress: Callable[[int], None]) -> Done:
+    """Read and write one file; an unreadable one is an answer, not an exception."""
+    folder = Path(request.folder)
+    try:
+        recordings.write(readers.read(Path(request.path), progress), folder)
+    except TracekitError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return Done("; ".join(part for part in (error.what, error.remedy) if part))
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return Done(error.strerror or str(error))
+    except MemoryError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return Done("out of memory while reading it")
+    return Done()
+
+
+def main() -> None:
+    """Serve requests until standard input closes."""
+    encode, decoder = msgspec.json.encode, msgspec.json.Decoder(Request)
+    reported = 0
+
+    def say(answer: Answer) -> None:
+        sys.stdout.buffer.write(encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
+
+    def progress(bytes_done: int) -> None:
+        nonlocal reported
+        if bytes_done - reported >= _PROGRESS_EVERY:
+            reported = bytes_done
+            say(Progress(bytes_done))
+
+    for line in sys.stdin.buffer:
+        reported = 0
+        say(carry_out(decoder.decode(line), progress))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A whole run's tables as a folder that people keep: what ``tracekit convert`` writes and every command opens again.
+
+ranks.parquet
+events/rank-0.parquet, events/rank-1.parquet, ...      (rank-0-window-1.parquet for a rank's second recording)
+collectives/..., steps/..., memory/...
+tracekit.json                                          written last: without it the folder is not whole
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from tracekit.model.errors import UnreadableError, UsageError
+from tracekit.model.run import RunTables
+from tracekit.model.tables import COLLECTIVES, EVENTS, MEMORY, STEPS
+from tracekit.store.recordings import FORMAT_VERSION
+
+_MARK = "tracekit.json"
+_RANKS = "ranks.parquet"
+_TABLES = (EVENTS, COLLECTIVES, STEPS, MEMORY)
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """Contents of ``tracekit.json``."""
+
+    format: int
+
+
+def write_run(run: RunTables, folder: Path) -> list[Path]:
+    """Write *run* into *folder*, made if it is missing, and return the files. Raises `UsageError` if it is not empty."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise UsageError("the folder is not empty", where=str(folder), remedy="give a new folder")
+    run.ranks.write_parquet(folder / _RANKS)
+    files = [folder / _RANKS]
+    for table in _TABLES:
+        (folder / table.name).mkdir()
+        for rank, window in (
+            run.ranks.filter(pl.col("status").is_in(["read", "truncated"])).select("rank", "window").rows()
+        ):
+            suffix = f"-window-{window}" if window else ""
+            files.append(folder / table.name / f"rank-{rank}{suffix}.parquet")
+            run[table.name].filter(rank=rank, window=window).sink_parquet(files[-1])
+    files.append(folder / _MARK)
+    files[-1].write_bytes(msgspec.json.encode(_Mark(FORMAT_VERSION)))
+    return files
+
+
+def is_run(folder: Path) -> bool:
+    """Whether *folder* was written by `write_run`, whole."""
+    return (folder / _MARK).is_file()
+
+
+def read_run(folder: Path) -> RunTables:
+    """Open what `write_run` wrote. Raises `UnreadableError` for a folder of another version."""
+    try:
+        mark = msgspec.json.decode((folder / _MARK).read_bytes(), type=_Mark)
+    except (OSError, msgspec.DecodeError) as error:
+        raise UnreadableError(
+            f"its {_MARK} cannot be read ({error})", where=str(folder), remedy="convert again"
+        ) from None
+    if mark.format != FORMAT_VERSION:
+        raise UnreadableError(
+            f"written in format {mark.format}, this version reads {FORMAT_VERSION}",
+            where=str(folder),
+            remedy="convert again",
+        )
+    tables = {}
+    for table in _TABLES:
+        files = sorted((folder / table.name).glob("*.parquet"))
+        tables[table.name] = pl.concat([pl.scan_parquet(file) for file in files]) if files else table.empty().lazy()
+    return RunTables(ranks=pl.read_parquet(folder / _RANKS), tables=tables)
