@@ -120,7 +120,7 @@ def compute(analysis: Analysis, *rows: Row, view: str = "device", before: Sequen
 
 
 def context(steps: int = 1, step_ns: int = 1000, ranks: Sequence[int] = (0,)) -> Context:
-    return Context(steps=steps, step_ns=step_ns, ranks=tuple(ranks))
+    return Context(steps=steps, step_ns=step_ns, ranks=tuple(ranks), units=max(steps, 1))
 
 
 def _span(start: int, end: int) -> Row:

@@ -65,6 +65,7 @@ class Run(RunTables):
             skipped=outcome.skipped,
             step_ns=outcome.context.step_ns,
             steps=outcome.context.steps,
+            step_source=max(tables["steps"].select("source").unique().collect()["source"], default=""),
             notes=self.notes,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -59,6 +59,7 @@ def nested(draw: st.DrawFn, start: int = 0, length: int = 24, depth: int = 0) ->
     return found
 
 
+@settings(deadline=None)
 @given(nested().flatmap(st.permutations))
 def test_innermost_is_the_shortest_range_over_each_tick(rows: list[Range]) -> None:
     table = innermost(ranges(*rows), ["lane"], ["name"]).collect()

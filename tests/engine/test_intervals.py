@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.engine.intervals import concurrency, gaps, intersect, subtract, sweep, total, union
+from tracekit.engine.intervals import concurrency, gaps, intersect, subtract, sweep, total, union, within
 
 Span = tuple[str, int, int]
 BY = ["group"]
@@ -134,3 +134,18 @@ def test_a_sweep_against_the_oracle(a: list[Span], b: list[Span]) -> None:
         assert merged(ticks(found.filter(name).select("group", "start_ns", "end_ns").rows())) == merged(ticks(rows))
     covered = [(group, min(t), max(t) + 1) for group, t in sorted(ticks([*a, *b]).items()) if t]
     assert merged(ticks(found.select("group", "start_ns", "end_ns").rows())) == covered
+
+
+def test_time_within_spans() -> None:
+    flagged = pl.LazyFrame({"group": ["r", "r"], "start_ns": [10, 30], "end_ns": [20, 40], "what": ["x", "x"]})
+    segments = sweep(flagged, "what", ("x",), BY)
+    spans = frame(("r", 0, 15), ("r", 15, 35), ("r", 0, 100), ("s", 0, 100), ("r", 22, 28))
+    assert within(spans, segments, {"x_ns": pl.col("x")}, BY).collect()["x_ns"].to_list() == [5, 10, 20, 0, 0]
+
+
+@given(spans, spans)
+def test_within_against_the_oracle(rows: list[Span], around: list[Span]) -> None:
+    segments = sweep(frame(*rows).with_columns(what=pl.lit("x")), "what", ("x",), BY)
+    covered = ticks(rows)
+    expected = [len(covered[group] & set(range(start, end))) for group, start, end in around]
+    assert within(frame(*around), segments, {"x_ns": pl.col("x")}, BY).collect()["x_ns"].to_list() == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.engine.stats import burden
+from tracekit.engine.stats import burden, counted
 from tracekit.model.analysis import Context
 
 TWO_STEPS = Context(steps=2, step_ns=1_000, ranks=(0, 1, 2))
@@ -27,6 +27,7 @@ def test_rows_of_one_rank_are_added() -> None:
 
     assert load is not None
     assert str(load) == "20.0 % of the step (200 ns)"
+    assert [quantity.value for quantity in load.evidence("idle time per step")] == [200, 0.2, 0.2]
 
 
 def test_ranks_without_a_row_bear_nothing() -> None:
@@ -49,3 +50,7 @@ def test_less_than_the_share_is_no_burden() -> None:
 
 def test_without_a_step_time_there_is_no_share() -> None:
     assert burden(totals((0, 0, 400)), Context(steps=0, step_ns=0, ranks=(0,)), at_least=0.1) is None
+
+
+def test_one_thing_is_no_plural() -> None:
+    assert [counted(number, "gap", "gaps") for number in (0, 1, 1_614)] == ["0 gaps", "1 gap", "1,614 gaps"]

@@ -168,7 +168,7 @@ def test_blocks_may_be_cut_anywhere(file: Path, chunk: int, monkeypatch: pytest.
     """Whatever the chunk size, and with keys of any size around the list, no event is lost or doubled."""
     monkeypatch.setattr(source, "CHUNK", chunk)
     noise = {"environment": "x" * 10_000 + '"traceEvents": [{"ph"', "nested": [{"ph": "X"}, {"ph": "X"}]}
-    mixed = [{"ph": "M", "name": "process_name"}, {"name": "end", "ph": "i", "ts": 1}]
+    mixed: list[dict[str, Any]] = [{"ph": "M", "name": "process_name"}, {"name": "end", "ph": "i", "ts": 1}]
     events = [event(f"op {i}", i, args={"list": [{"name": 1}, {"name": "},{"}], "External id": i}) for i in range(50)]
     random.Random(1).shuffle(events)
     recording = read(file, text(*events, *mixed, header=noise, trailer=noise))
@@ -243,6 +243,10 @@ class TestDamage:
         assert recording.info.status == "truncated"
         assert recording.info.complete_events == 5
         assert recording.tables["steps"].select("step", "complete").rows() == [(0, True), (1, False)]
+
+    def test_a_file_cut_inside_its_first_event_is_an_empty_rank_that_says_so(self, file: Path) -> None:
+        recording = read(file, text(event())[:140])
+        assert (recording.info.status, recording.info.reason) == ("empty", "the file ends inside its event list")
 
     def test_truncated_and_corrupt_gzip(self, file: Path) -> None:
         content = gzip.compress(

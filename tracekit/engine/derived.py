@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.engine.host import named
+from tracekit.engine.host import innermost, named
 from tracekit.engine.intervals import sweep
 from tracekit.model.analysis import Analysis
 from tracekit.model.run import RunTables
@@ -27,12 +27,14 @@ _KEPT = (
     "bytes",
     "occupancy_ratio",
 )
-_ISSUES_ONLY = r"^(c10d::|c10d_functional|_c10d_functional|record_param_comms$|nccl:|gloo:|mpi:|ucc:)"
-"""Operators that hand communication to a backend, or wait for it: never compute."""
+_ISSUES_ONLY = (
+    r"^(autograd::engine::|c10d::|c10d_functional|_c10d_functional|record_param_comms$|nccl:|gloo:|mpi:|ucc:)"
+)
+"""Operators whose own time is no work of the model's: they hand communication to a backend, wait for it, or dispatch."""
 
 DEVICE = Table(
     name="device",
-    doc="Every interval of device time. On runs without an accelerator leaf operators and backend ranges stand for it.",
+    doc="Every interval of device time. On runs without an accelerator operators and backend ranges stand for it.",
     columns=(
         *timeline_columns(),
         Column(name="device", dtype=pl.Int16, doc="Device number; -1 on runs without an accelerator."),
@@ -43,6 +45,11 @@ DEVICE = Table(
         Column(name="start_ns", dtype=pl.Int64, unit="ns", doc="Start, from the run's origin."),
         Column(name="end_ns", dtype=pl.Int64, unit="ns", doc="End."),
         Column(name="dur_ns", dtype=pl.Int64, unit="ns", doc="Duration."),
+        Column(
+            name="calls",
+            dtype=pl.Int32,
+            doc="1; 0 where an operator goes on after another that it called, so that the sum counts operators once.",
+        ),
         Column(name="correlation", dtype=pl.Int64, nullable=True, doc="As in ``events``."),
         Column(name="external_id", dtype=pl.Int64, nullable=True, doc="As in ``events``."),
         Column(name="step", dtype=pl.Int32, nullable=True, doc="As in ``events``."),
@@ -102,6 +109,7 @@ def device(run: RunTables) -> pl.LazyFrame:
         .then(pl.lit("compute"))
         .otherwise(pl.lit("memory"))
         .cast(pl.Enum(SETS)),
+        calls=pl.lit(1),
     )
     parts = [found] if _has_no_host_view(run) else [found, _operators(run), _backend_ranges(run)]
     everything = pl.concat(parts, how="diagonal_relaxed").with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
@@ -167,15 +175,21 @@ def _of_view(run: RunTables, table: str, view: str) -> pl.LazyFrame:
 
 
 def _operators(run: RunTables) -> pl.LazyFrame:
-    """Leaf operators of runs without an accelerator: those within which no other operator of their thread runs."""
+    """The time in which each operator of a run without an accelerator is the innermost of its thread.
+
+    That is its own work: an operator that calls others (``aten::mm`` calls ``aten::resolve_conj``) keeps what they leave.
+    """
     thread = [*TIMELINE, "lane"]
-    operators = _of_view(run, "events", "host").filter(pl.col("kind") == "cpu_op", pl.col("dur_ns") > 0)
-    end = pl.col("start_ns") + pl.col("dur_ns")
-    leaves = operators.sort(*thread, "start_ns", end, descending=[False] * 4 + [True]).filter(
-        (pl.col("start_ns").shift(-1).over(thread) >= end).fill_null(True)
-    )
-    return named(leaves, ~pl.col("name").str.contains(_ISSUES_ONLY)).select(
-        *TIMELINE, *_KEPT, set=pl.lit("compute").cast(pl.Enum(SETS))
+    operators = _of_view(run, "events", "host").filter(pl.col("kind") == "cpu_op").with_row_index("call")
+    operators = operators.with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    own = innermost(operators, thread, ["call"]).with_columns(dur_ns=pl.col("end_ns") - pl.col("start_ns"))
+    kept = [name for name in _KEPT if name not in {"lane", "start_ns", "dur_ns"}]
+    named_own = own.join(operators.select("call", *kept, called_ns="start_ns"), on="call")
+    return named(named_own, ~pl.col("name").str.contains(_ISSUES_ONLY)).select(
+        *TIMELINE,
+        *_KEPT,
+        set=pl.lit("compute").cast(pl.Enum(SETS)),
+        calls=(pl.col("start_ns") == pl.col("called_ns")).cast(pl.Int32),
     )
 
 
@@ -187,6 +201,7 @@ def _backend_ranges(run: RunTables) -> pl.LazyFrame:
         *kept,
         pl.lit("communication").cast(Class).alias("class"),
         set=pl.lit("communication").cast(pl.Enum(SETS)),
+        calls=pl.lit(1),
     )
 
 

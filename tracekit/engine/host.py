@@ -70,26 +70,24 @@ def with_operator(issued: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
         operator_start_ns="start_ns",
         operator_end_ns=pl.col("start_ns") + pl.col("dur_ns"),
     )
-    by_id = (
-        issued.with_row_index("_row")
-        .join(calls.drop("thread"), on=[*TIMELINE, "external_id"], how="left")
-        .unique("_row", keep="any")
-        .drop("_row")
-        .collect()
-    )
+    rows = issued.with_row_index("_row").collect()
+    by_id = rows.lazy().join(calls.drop("thread"), on=[*TIMELINE, "external_id"], how="left").collect()
+    if by_id.height > rows.height:  # asked first, because it is rare and doing it costs as much as the join
+        by_id = by_id.unique("_row", keep="first")
+    by_id = by_id.drop("_row")
     unknown = by_id["operator"].is_null() & by_id["thread"].is_not_null()
     if not unknown.any():
         return by_id.lazy()
     rest = by_id.filter(unknown).drop(_OPERATOR).sort("at_ns")
-    return pl.concat([by_id.filter(~unknown).lazy(), _by_moment(rest.lazy(), calls.drop("external_id"))])
+    of_threads = calls.drop("external_id").filter(pl.col("thread").is_in(rest["thread"].unique().implode()))
+    return pl.concat([by_id.filter(~unknown).lazy(), _by_moment(rest.lazy(), of_threads)])
 
 
 def _by_moment(issued: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
     """*issued*, sorted by ``at_ns``, with the innermost of *calls* at each row's moment on its thread."""
     start = pl.col("operator_start_ns")
     around = (  # only calls that issued anything: the next row from their start on lies within them
-        calls.join(issued.select(THREAD).unique(), on=THREAD, how="semi")
-        .sort(start)
+        calls.sort(start)
         .join_asof(
             issued.select(*THREAD, "at_ns"),
             left_on=start, right_on="at_ns", by=list(THREAD), strategy="forward", check_sortedness=False,

@@ -86,3 +86,46 @@ def _depths(spans: pl.LazyFrame, flags: dict[str, pl.Expr], by: Sequence[str]) -
         .select(*by, start_ns="_at", end_ns=pl.col("_at").shift(-1).over(by), **{name: pl.col(name) for name in flags})
         .filter(_END.is_not_null())
     )
+
+
+def within(spans: pl.LazyFrame, segments: pl.LazyFrame, masks: dict[str, pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
+    """*spans* with, for each of *masks*, the time inside the span in which the mask holds.
+
+    *segments* are those of a sweep: disjoint and sorted by *by* and start; *masks* are conditions on their columns. Spans may
+    overlap and keep all their columns. Two look-ups in a running sum for each span, whatever its length.
+    """
+    length = _END - _START
+    names = list(masks)
+    sums = segments.select(
+        *by,
+        "start_ns",
+        "end_ns",
+        **masks,
+        **{f"_{name}": (length * mask).cum_sum().over(by) for name, mask in masks.items()},
+    ).sort("start_ns")
+    numbered = spans.with_row_index("_span")
+
+    def until(bound: str) -> pl.LazyFrame:
+        """The running sums at each span's *bound*, in the order of spans."""
+        left_over = pl.col("until_ns") - pl.min_horizontal("at_ns", "until_ns")  # of the segment that the bound is in
+        return (
+            numbered.select(*by, "_span", at_ns=bound)
+            .sort("at_ns")
+            .join_asof(
+                sums.rename({"end_ns": "until_ns"}),
+                left_on="at_ns",
+                right_on="start_ns",
+                by=list(by),
+                check_sortedness=False,
+            )
+            .sort("_span")
+            .select(
+                (pl.col(f"_{name}") - left_over * pl.col(name)).fill_null(0).alias(f"{bound}{name}") for name in names
+            )
+        )
+
+    joined = pl.concat([numbered, until("start_ns"), until("end_ns")], how="horizontal")
+    inside = {name: pl.col(f"end_ns{name}") - pl.col(f"start_ns{name}") for name in names}
+    return joined.with_columns(**inside).drop(
+        "_span", *(f"{bound}{name}" for bound in ("start_ns", "end_ns") for name in names)
+    )

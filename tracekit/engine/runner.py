@@ -24,6 +24,7 @@ _WHY_EMPTY = {
     "device": "no device time and no operators were recorded",
     "segments": "no device time and no operators were recorded",
     "launches": "no device events were recorded",
+    "idle_spans": "the device was never idle",
 }
 
 
@@ -33,7 +34,7 @@ class Outcome:
 
     tables: Mapping[str, pl.DataFrame]
     findings: tuple[Finding, ...]
-    """Dearest first, by upper cost."""
+    """Dearest first, by the middle of their costs."""
     skipped: tuple[Skipped, ...]
     context: Context
 
@@ -42,15 +43,15 @@ def analyse(run: RunTables, analyses: Sequence[Analysis]) -> Outcome:
     """Run *analyses* on *run*. Raises ``ValueError`` when they need one another in a circle."""
     run = _only_analysed(run)
     tables: dict[str, pl.DataFrame] = {}
-    skipped: list[Skipped] = []
+    skipped: dict[str, str] = {}
     for analysis in _in_order([*DERIVED, *analyses]):
-        if reason := _missing(run, tables, analysis):
-            skipped.append(Skipped(analysis=analysis.name, reason=reason))
+        if reason := _missing(run, tables, skipped, analysis):
+            skipped[analysis.name] = reason
             continue
         try:
             tables[analysis.name] = analysis.compute(run).collect()
         except pl.exceptions.PolarsError as error:  # costs this analysis and those that need it, not the report
-            skipped.append(Skipped(analysis=analysis.name, reason=f"it failed: {error}"))
+            skipped[analysis.name] = f"{analysis.name} could not be computed: {error}"
             continue
         run = run.with_table(analysis.name, tables[analysis.name].lazy())
     context = _context(run, tables)
@@ -63,8 +64,8 @@ def analyse(run: RunTables, analyses: Sequence[Analysis]) -> Outcome:
     asked = {analysis.name for analysis in analyses}
     return Outcome(
         tables={name: table for name, table in tables.items() if name in asked},
-        findings=tuple(sorted(findings, key=lambda finding: (-finding.cost_ns[1], finding.code))),
-        skipped=tuple(skip for skip in skipped if skip.analysis in asked),
+        findings=tuple(sorted(findings, key=lambda finding: (-sum(finding.cost_ns), finding.code))),
+        skipped=tuple(Skipped(analysis=name, reason=reason) for name, reason in skipped.items() if name in asked),
         context=context,
     )
 
@@ -83,11 +84,11 @@ def _in_order(analyses: Sequence[Analysis]) -> list[Analysis]:
         raise ValueError(f"analyses need one another in a circle: {' -> '.join(error.args[1])}") from None
 
 
-def _missing(run: RunTables, tables: Mapping[str, pl.DataFrame], analysis: Analysis) -> str:
-    """Why *analysis* cannot run; empty if it can."""
+def _missing(run: RunTables, tables: Mapping[str, pl.DataFrame], skipped: Mapping[str, str], analysis: Analysis) -> str:
+    """Why *analysis* cannot run; empty if it can. What is missing first is what is said."""
     for need in analysis.needs:
         if need not in run:
-            return f"it needs {need}, which could not be computed"
+            return skipped.get(need, f"there is no table {need}")
         height = tables[need].height if need in tables else run[need].head(1).collect().height
         if not height:
             return _WHY_EMPTY.get(need, f"{need} is empty")
@@ -96,18 +97,18 @@ def _missing(run: RunTables, tables: Mapping[str, pl.DataFrame], analysis: Analy
 
 def _context(run: RunTables, tables: Mapping[str, pl.DataFrame]) -> Context:
     whole = run["steps"].filter("complete").collect()
-    per_rank = whole.group_by("rank").len()["len"]
-    windows = pl.Series([0])
+    steps = _median(whole.group_by("rank").len()["len"])
+    windows = pl.DataFrame({"rank": [0], "length": [0]})
     if "segments" in tables:
-        windows = (
-            tables["segments"]
-            .group_by(TIMELINE)
-            .agg(length=pl.col("end_ns").max() - pl.col("start_ns").min())["length"]
-        )
+        span = pl.col("end_ns").max() - pl.col("start_ns").min()
+        windows = tables["segments"].group_by(TIMELINE).agg(length=span).drop("window")
+    step_ns = _median(whole["dur_ns"]) if len(whole) else int(windows["length"].to_numpy().max())
+    recorded_ns = _median(windows.group_by("rank").agg(pl.col("length").sum())["length"])
     return Context(
-        steps=_median(per_rank),
-        step_ns=_median(whole["dur_ns"]) if len(whole) else int(windows.max() or 0),  # type: ignore[arg-type]
+        steps=steps,
+        step_ns=step_ns,
         ranks=tuple(sorted(set(run.ranks["rank"]))),
+        units=max(steps, 1, recorded_ns / step_ns if step_ns else 1),
     )
 
 

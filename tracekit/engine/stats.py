@@ -1,4 +1,4 @@
-"""Which ranks a cost falls on, and how much of the step it takes there."""
+"""Which ranks a cost falls on, how much of the step it takes there, and the words for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracekit.model.analysis import Context
-from tracekit.model.quantity import ns, percent
+from tracekit.model.finding import Quantity
+from tracekit.model.quantity import count, ns, percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +32,14 @@ class Burden:
         text = f"{percent(self.ratio)} of the step ({ns(self.cost_ns[1])})"
         return text if self.alone else f"{text} on rank {self.rank}, {percent(self.median_ratio)} on the median rank"
 
+    def evidence(self, label: str) -> tuple[Quantity, ...]:
+        """The burden as measured numbers; *label* says what takes the time."""
+        return (
+            Quantity(label=label, value=self.cost_ns[1], unit="ns"),
+            Quantity(label="share of the step", value=self.ratio, unit="ratio"),
+            Quantity(label="share of the step on the median rank", value=self.median_ratio, unit="ratio"),
+        )
+
 
 def burden(totals: pl.DataFrame, context: Context, *, at_least: float) -> Burden | None:
     """The heaviest burden of *totals* [rank, lower_ns, upper_ns], or None when it is *at_least* that share of the step on no rank.
@@ -42,7 +51,7 @@ def burden(totals: pl.DataFrame, context: Context, *, at_least: float) -> Burden
     unit = context.units
     costs = (
         totals.group_by("rank")
-        .agg(pl.col("lower_ns", "upper_ns").sum() // unit)
+        .agg((pl.col("lower_ns", "upper_ns").sum() / unit).cast(pl.Int64))
         .with_columns(ratio=pl.col("upper_ns") / context.step_ns)
         .sort("upper_ns", "rank", descending=[True, False])
     )
@@ -60,3 +69,8 @@ def burden(totals: pl.DataFrame, context: Context, *, at_least: float) -> Burden
         ranks=() if len(over) == known else tuple(sorted(over["rank"])),
         alone=known == 1,
     )
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number of things in words: ``1 gap``, ``1,614 gaps``."""
+    return f"{count(number)} {one if number == 1 else many}"

@@ -22,11 +22,9 @@ class Context:
     """Median step time; the window's length when the run has no steps. What costs are compared with."""
     ranks: tuple[int, ...]
     """Ranks that were analysed."""
-
-    @property
-    def units(self) -> int:
-        """How many per-step units the totals of a rank hold: its steps, or 1 for the whole window."""
-        return max(self.steps, 1)
+    units: float = 1.0
+    """What a rank's totals are divided by to be per step: its complete steps, or more where the recording is longer than
+    they are (work before the first step and after the last counts at its own length); 1 without steps."""
 
 
 def _finds_nothing(_table: pl.DataFrame, _context: Context) -> Sequence[Finding]:

@@ -15,7 +15,7 @@ class Direction(StrEnum):
 
 
 class Unit(StrEnum):
-    """Units that values are stored in; `tracekit.report.units` turns them into text."""
+    """Units that values are stored in; `tracekit.model.quantity` turns them into text."""
 
     NS = "ns"
     BYTES = "bytes"

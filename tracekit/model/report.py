@@ -35,6 +35,8 @@ class Report:
     """Median step time over complete steps and ranks; the longest window when the run has no steps."""
     steps: int
     """Complete steps per rank (median over ranks); 0 when there are none."""
+    step_source: str = ""
+    """How the steps were found: ``annotation`` or ``inferred`` (on some rank); empty when there are none."""
     notes: tuple[str, ...] = field(default=())
     """What a person should know of the whole run, a sentence each."""
 

@@ -145,9 +145,7 @@ def _settle(rivals: list[Identity], taken: set[int]) -> list[Identity]:
     settled: list[Identity] = []
     for rival in sorted(rivals, key=lambda rival: rank_in_name(rival.claim.source) != rival.rank):
         if not settled:
-            settled.append(
-                replace(rival, notes=(*rival.notes, f"{names} all claim rank {rival.rank} at the same time"))
-            )
+            settled.append(rival)
             continue
         named = rank_in_name(rival.claim.source)
         rank, how = (named, "file name") if named is not None and named not in taken else (_free(taken), "order")

@@ -124,16 +124,16 @@ def _class(name: str, *spellings: str) -> tuple[str, re.Pattern[str]]:
 # an attention kernel is attention, a multi-tensor Adam is the optimizer's and not elementwise.
 _CLASS_RULES = (
     _class(
+        "embedding",
+        "split_embedding", "embedding", "nbit_", r'\btbe_', "bounds_check_indices",
+        "permute_(1d|2d)_(data|lengths)", "jagged", "segment_sum_csr",
+    ),
+    _class(
         "optimizer",
         "multi_tensor_apply.*(adam|sgd|lamb|lars|adagrad|rmsprop|addcdiv|addcmul|lerp|sqrt)",
         r'\b(fused_?)?adamw?(_kernel|_cuda|Functor|Math)', "adam_kernel", "distributed_adam",
         "multi_tensor_(adam|sgd|lamb|l2norm|scale|axpby)", "lamb_stage", "FusedAdam", "sgd_kernel",
         "adagrad", "L2NormFunctor", "muon", "foreach.*(adam|addcdiv)",
-    ),
-    _class(
-        "embedding",
-        "split_embedding", "embedding", "nbit_", r'\btbe_', "bounds_check_indices",
-        "permute_(1d|2d)_(data|lengths)", "jagged", "segment_sum_csr",
     ),
     _class(
         "moe",

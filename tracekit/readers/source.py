@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from isal import isal_zlib
 
@@ -14,7 +14,7 @@ CHUNK = 1 << 19
 twice as long to decode and gather."""
 _COMPRESSED_CHUNK = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
-InflateError: type[Exception] = isal_zlib.error
+InflateError: Any = isal_zlib.error
 """Raised by isal, which has no type stubs, for damaged gzip data."""
 _GZIP_WINDOW = 31
 

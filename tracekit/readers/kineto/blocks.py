@@ -49,11 +49,13 @@ class Block:
 
 @dataclass(slots=True)
 class Blocks:
-    """The blocks of one source. Iterate once; then `header`, `trailer` and `ended` are set."""
+    """The blocks of one source. Iterate once; then `header`, `trailer`, `started` and `ended` are set."""
 
     source: Source
     header: bytes = field(default=b"", init=False)
     trailer: bytes = field(default=b"", init=False)
+    started: bool = field(default=False, init=False)
+    """True once the event list was found."""
     ended: bool = field(default=False, init=False)
     """True once the closing bracket of the event list was seen."""
     _buffer: bytes = field(default=b"", init=False)
@@ -101,6 +103,7 @@ class Blocks:
         self.header = text
 
     def _start(self, text: bytes, position: int) -> None:
+        self.started = True
         self._buffer = text[position:]
         self._offset += position
 

@@ -29,7 +29,7 @@ def read(path: Path, progress: Progress = no_progress) -> list[Recording]:
     columns = Columns(health)
     with _collector_off():
         _gather(blocks, Decoder(health), columns)
-    if not columns.rows and not health.read and not blocks.ended:
+    if not blocks.started:
         _raise_unreadable(source, blocks)
     if not blocks.ended:
         health.truncated = source.damage or "the file ends inside its event list"

@@ -79,7 +79,7 @@ def _clip_overflows(trace: Trace) -> None:
         trace.health.device_ns_touched += int(dur_ns.sum())
         worst = trace.names[trace["name"][rows[found[0]]]]
         trace.health.note(
-            f"{len(found)} durations ran into the next event of their stream and were clipped there, e.g. {worst[:60]}"
+            f"durations that ran into the next event of their stream and were clipped there: {len(found):,}, e.g. of {worst[:60]}"
         )
 
 
