@@ -1,0 +1,54 @@
+"""Kernels over all ranks, and their names in short."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.report.build import make_report
+from tracekit.report.kernels import classes, short_name, top_kernels
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("gemm", "gemm"),
+        ("ncclKernel_AllReduce(ncclDevComm*, unsigned long)", "ncclKernel_AllReduce"),
+        (
+            "void at::native::f<4, add(int)::{lambda(int)#1}>(int, at::detail::Array<char*, 2>)",
+            "f<4, add(int)::{lambda(int)#1}>",
+        ),
+        ("void (anonymous namespace)::g<int>((anonymous namespace)::P, f(*)(int))", "g<int>"),
+        ("void h(float*) [clone .kd]", "h"),
+        ("(odd)", "(odd)"),
+        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
+        ("unbalanced)", "unbalanced)"),
+        ("", ""),
+    ],
+)
+def test_short_name(name: str, short: str) -> None:
+    assert short_name(name) == short
+
+
+def test_kernels_are_summed_over_ranks_and_largest_first() -> None:
+    rows = [
+        {"rank": rank, "window": 0, "name": name, "class": "gemm", "count": 2, "total_ns": total}
+        for rank, name, total in ((0, "a", 30), (1, "a", 30), (0, "b", 40))
+    ]
+    kernels = top_kernels(make_report([], ranks=[], tables={"kernels": rows}), 2)
+    assert [(kernel.name, kernel.calls, kernel.total_ns, kernel.share) for kernel in kernels] == [
+        ("a", 4, 60, 0.6),
+        ("b", 2, 40, 0.4),
+    ]
+
+
+def test_classes() -> None:
+    rows = [
+        {"rank": rank, "window": 0, "class": name, "total_ns": total}
+        for rank, name, total in ((0, "gemm", 30), (1, "copy", 70))
+    ]
+    assert classes(make_report([], ranks=[], tables={"kernel_classes": rows}), 1) == [("copy", 0.7)]
+
+
+def test_without_tables_there_is_nothing() -> None:
+    report = make_report([], ranks=[])
+    assert (top_kernels(report, 3), classes(report, 3)) == ([], [])

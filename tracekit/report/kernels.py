@@ -1,0 +1,75 @@
+"""The kernels and kernel classes that take the most device time, over all ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracekit.model.report import Report
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kernel:
+    """One kernel by name, over all ranks."""
+
+    name: str
+    kind: str
+    """Its class."""
+    calls: int
+    total_ns: int
+    share: float
+    """Of the durations of all device events."""
+
+
+def short_name(name: str) -> str:
+    """*name* without what every C++ kernel's name repeats: return type, library namespaces, argument list."""
+    for noise in ("void ", "at::native::", "(anonymous namespace)::"):
+        name = name.replace(noise, "")
+    name = name.split(" [clone", 1)[0]
+    bare = name[: _arguments(name)]
+    return name if bare.endswith(" ") else bare or name  # ``Memcpy HtoD (Pageable -> Device)`` has no arguments
+
+
+def _arguments(name: str) -> int:
+    """Where the argument list that *name* ends with begins; its length if it ends with none."""
+    depth = 0
+    for position in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[position], 0)
+        if depth == 0:
+            return position if name.endswith(")") else len(name)
+    return len(name)
+
+
+def top_kernels(report: Report, most: int) -> list[Kernel]:
+    """The *most* kernels with the largest sum of durations, largest first."""
+    table = report.tables.get("kernels")
+    if table is None or table.is_empty():
+        return []
+    whole = max(int(table["total_ns"].sum()), 1)
+    sums = table.group_by("name", "class").agg(pl.col("count", "total_ns").sum())
+    rows = sums.sort(pl.col("total_ns"), pl.col("name").cast(pl.String), descending=[True, False]).head(most).to_dicts()
+    return [
+        Kernel(
+            name=row["name"],
+            kind=row["class"] or "operators",
+            calls=row["count"],
+            total_ns=row["total_ns"],
+            share=row["total_ns"] / whole,
+        )
+        for row in rows
+    ]
+
+
+def classes(report: Report, most: int) -> list[tuple[str, float]]:
+    """The *most* kernel classes with their shares of the durations of all device events, largest first."""
+    table = report.tables.get("kernel_classes")
+    if table is None or table.is_empty():
+        return []
+    whole = max(int(table["total_ns"].sum()), 1)
+    sums = (
+        table.group_by("class")
+        .agg(pl.col("total_ns").sum())
+        .sort(pl.col("total_ns"), pl.col("class").cast(pl.String), descending=[True, False])
+    )
+    return [(kind or "operators", total_ns / whole) for kind, total_ns in sums.head(most).rows()]
