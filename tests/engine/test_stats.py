@@ -7,7 +7,7 @@ import polars as pl
 from tracekit.engine.stats import burden, counted
 from tracekit.model.analysis import Context
 
-TWO_STEPS = Context(steps=2, step_ns=1_000, ranks=(0, 1, 2))
+TWO_STEPS = Context(steps=2, step_ns=1_000, ranks=(0, 1, 2), units=2)
 
 
 def totals(*rows: tuple[int, int, int]) -> pl.DataFrame:
