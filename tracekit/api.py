@@ -11,6 +11,7 @@ import polars as pl
 
 from tracekit.engine.load import FileProgress, Options, load
 from tracekit.engine.runner import analyse
+from tracekit.model.pandas import to_pandas
 from tracekit.model.report import Report
 from tracekit.model.run import RunTables
 from tracekit.store.cache import Cache, default_folder
@@ -71,7 +72,7 @@ class Run(RunTables):
 
     def to_pandas(self, table: str) -> pd.DataFrame:
         """The table called *table* as a pandas DataFrame. Needs pandas and pyarrow (``tracekit-ml[hta]``)."""
-        return self[table].collect().to_pandas()
+        return to_pandas(self[table].collect())
 
     def to_hta(self) -> TraceAnalysis:
         """Hand the run to HolisticTraceAnalysis without parsing it again. Needs ``tracekit-ml[hta]``."""

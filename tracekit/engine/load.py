@@ -179,6 +179,7 @@ def _assemble(stored: Sequence[_Stored], options: Options) -> Loaded:
     kept = [who for who in identities if options.ranks is None or who.rank in options.ranks]
     used = [who for who in kept if _usable(who)]
     origin_ns = min((who.claim.info.start_ns for who in used), default=0)
+    origin_ns -= origin_ns % 1000  # a whole microsecond, so that times keep the fractions that the profiler wrote
     ranks = pl.DataFrame([_row(who) for who in kept] + rows, schema=RANKS.schema, orient="row")
     parts = [(who, *places[id(who.claim)]) for who in used]
     tables = {table.name: _concat(table, parts, origin_ns) for table in _RECORDED}

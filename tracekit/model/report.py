@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tracekit.model.finding import Finding
+from tracekit.model.pandas import to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +44,10 @@ class Report:
     """How the steps were found: ``annotation`` or ``inferred`` (on some rank); empty when there are none."""
     notes: tuple[str, ...] = field(default=())
     """What a person should know of the whole run, a sentence each."""
+
+    def to_pandas(self, table: str) -> pd.DataFrame:
+        """The table of the analysis called *table* as a pandas DataFrame. Needs ``tracekit-ml[hta]``."""
+        return to_pandas(self.tables[table])
 
     @property
     def analysed(self) -> pl.DataFrame:

@@ -1,0 +1,1 @@
+"""Hand a loaded run to other tools."""
