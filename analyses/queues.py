@@ -23,7 +23,7 @@ TABLE = Table(
     doc="Depth of every stream's queue: launched, not yet started.",
     columns=(
         *timeline_columns(),
-        Column(name="device", dtype=pl.Int16, doc="Device number."),
+        Column(name="device", dtype=pl.Int32, doc="Device number."),
         Column(name="lane", dtype=pl.Int64, doc="Stream."),
         Column(name="launched", dtype=pl.Int64, doc="Device events launched on the stream."),
         Column(

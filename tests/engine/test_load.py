@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,8 @@ from tracekit.engine import executors
 from tracekit.engine.load import FileProgress, Loaded, Options, load
 from tracekit.engine.worker import Request
 from tracekit.model.errors import UnreadableError, UsageError
+from tracekit.readers.recording import Recording
+from tracekit.store import recordings
 from tracekit.store.cache import Cache
 
 
@@ -77,6 +80,22 @@ def test_a_cache_that_cannot_be_written_is_done_without(run_folder: Path, tmp_pa
     loaded = load([run_folder], Options(cache=Cache(blocked)))
     assert loaded.tables["events"].collect().height == 4
     assert "read without it" in loaded.notes[-1]
+
+
+def test_a_cache_that_fills_up_while_writing_is_done_without(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = recordings.write
+
+    def full(found: Sequence[Recording], folder: Path) -> None:
+        if tmp_path / "cache" in folder.parents:
+            raise OSError(28, "No space left on device")
+        real(found, folder)
+
+    monkeypatch.setattr(recordings, "write", full)
+    loaded = load([run_folder], Options(cache=Cache(tmp_path / "cache")))
+    assert loaded.tables["events"].collect().height == 4
+    assert "No space left on device" in loaded.notes[-1]
 
 
 class TestBadInput:

@@ -221,6 +221,23 @@ class TestDamage:
         recording = read(file, text(event("a", args={"External id": {}, "correlation": 5}), event(["b"]), event("c")))  # type: ignore[arg-type]
         assert rows(recording, "name", "correlation") == [("a", 5), ("['b']", None), ("c", None)]
 
+    def test_a_device_of_any_number_or_name_is_a_device(self, file: Path) -> None:
+        events = [
+            kernel(device=70_000),
+            event("k", cat="kernel", pid="GPU 3", tid=7),
+            event("k", cat="kernel", pid=2, tid="s"),
+        ]
+        recordings = kineto.read(write(file, text(*events)))
+        assert [(r.info.rank, rows(r, "device")) for r in recordings] == [
+            (0, [(0,)]),
+            (2, [(2,)]),
+            (70_000, [(70_000,)]),
+        ]
+
+    def test_times_beyond_all_numbers_are_left_out(self, file: Path) -> None:
+        recording = read(file, text(event("a"), event("b")).replace('"ts": 1.0', '"ts": 1e999', 1))
+        assert rows(recording, "name") == [("b",)]
+
     def test_negative_and_impossible_durations_are_left_out(self, file: Path) -> None:
         recording = read(file, text(kernel(dur=-7), kernel("ok"), kernel(dur=1e300), kernel(ts=1e25)))
         assert rows(recording, "name") == [("ok",)]

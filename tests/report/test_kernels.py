@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.report.build import make_report
-from tracekit.report.kernels import classes, short_name, top_kernels
+from tracekit.report.kernels import classes, short_name, top_kernels, unclassified
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,15 @@ def test_classes() -> None:
         for rank, name, total in ((0, "gemm", 30), (1, "copy", 70))
     ]
     assert classes(make_report([], ranks=[], tables={"kernel_classes": rows}), 1) == [("copy", 0.7)]
+
+
+def test_unclassified_kernels_and_the_largest_of_them() -> None:
+    rows = [
+        {"rank": 0, "window": 0, "class": name, "total_ns": total, "largest": names}
+        for name, total, names in (("gemm", 75, ["a"]), ("other", 25, ["mystery", "riddle"]))
+    ]
+    assert unclassified(make_report([], ranks=[], tables={"kernel_classes": rows})) == (0.25, "mystery")
+    assert unclassified(make_report([], ranks=[], tables={"kernel_classes": rows[:1]})) is None
 
 
 def test_without_tables_there_is_nothing() -> None:

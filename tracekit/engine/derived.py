@@ -37,7 +37,7 @@ DEVICE = Table(
     doc="Every interval of device time. On runs without an accelerator operators and backend ranges stand for it.",
     columns=(
         *timeline_columns(),
-        Column(name="device", dtype=pl.Int16, doc="Device number; -1 on runs without an accelerator."),
+        Column(name="device", dtype=pl.Int32, doc="Device number; -1 on runs without an accelerator."),
         Column(name="lane", dtype=pl.Int64, doc="Stream, or thread."),
         Column(name="set", dtype=pl.Enum(SETS), doc="What the time is spent on: " + ", ".join(SETS) + "."),
         Column(name="name", dtype=Name, doc="Kernel, copy, operator or range."),

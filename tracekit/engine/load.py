@@ -139,6 +139,9 @@ def _store(files: Sequence[Found], cache: Cache, options: Options) -> list[_Stor
         report(FileProgress(files[waiting[position]].source, done, sizes[position], "reading"))
 
     outcomes = executors.run(requests, sizes, options.workers, on_progress)
+    for outcome in outcomes:
+        if outcome.unwritable:
+            raise OSError(outcome.error)
     for index, request, outcome, size in zip(waiting, requests, outcomes, sizes, strict=True):
         stored[index] = _committed(files[index], request, outcome, cache, keys[index])
         report(FileProgress(files[index].source, size, size, "failed" if outcome.error else "read"))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import polars as pl
 
 from tracekit import readers
 from tracekit.model.errors import TracekitError
@@ -38,6 +39,8 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     """The folder is written. Or it is not, and *error* says why (file, reason, remedy in one line)."""
 
     error: str = ""
+    unwritable: bool = False
+    """Whether it was the store that could not be written: another one may do."""
 
 
 Answer = Progress | Done
@@ -45,18 +48,25 @@ Answer = Progress | Done
 
 def carry_out(request: Request, progress: Callable[[int], None]) -> Done:
     """Read and write one file; an unreadable one is an answer, not an exception."""
-    folder = Path(request.folder)
+    outcome = _carry_out(request, progress)
+    if outcome.error:
+        shutil.rmtree(request.folder, ignore_errors=True)
+    return outcome
+
+
+def _carry_out(request: Request, progress: Callable[[int], None]) -> Done:
     try:
-        recordings.write(readers.read(Path(request.path), progress), folder)
+        found = readers.read(Path(request.path), progress)
     except TracekitError as error:
-        shutil.rmtree(folder, ignore_errors=True)
         return Done("; ".join(part for part in (error.what, error.remedy) if part))
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
         return Done(error.strerror or str(error))
     except MemoryError:
-        shutil.rmtree(folder, ignore_errors=True)
         return Done("out of memory while reading it")
+    try:
+        recordings.write(found, Path(request.folder))
+    except (OSError, pl.exceptions.PolarsError) as error:  # a full disk, mostly
+        return Done(str(error), unwritable=True)
     return Done()
 
 

@@ -64,7 +64,7 @@ EVENTS = Table(
             dtype=pl.Int64,
             doc="Process id as recorded (the device's number on device events); -1 if it is not a number.",
         ),
-        Column(name="device", dtype=pl.Int16, doc="Device number; -1 for host events."),
+        Column(name="device", dtype=pl.Int32, doc="Device number; -1 for host events."),
         Column(
             name="lane",
             dtype=pl.Int64,
@@ -116,7 +116,7 @@ COLLECTIVES = Table(
     columns=(
         *timeline_columns(),
         Column(
-            name="device", dtype=pl.Int16, doc="Device number; -1 when the backend runs on host threads (gloo, MPI)."
+            name="device", dtype=pl.Int32, doc="Device number; -1 when the backend runs on host threads (gloo, MPI)."
         ),
         Column(name="lane", dtype=pl.Int64, doc="Stream or thread."),
         Column(name="name", dtype=Name, doc="Kernel or range name."),
@@ -179,7 +179,7 @@ MEMORY = Table(
     doc="Allocator events of the profiler's memory recording (``profile_memory=True``).",
     columns=(
         *timeline_columns(),
-        Column(name="device", dtype=pl.Int16, doc="Device number; -1 for host memory."),
+        Column(name="device", dtype=pl.Int32, doc="Device number; -1 for host memory."),
         Column(name="time_ns", dtype=pl.Int64, unit="ns", doc="Moment, from the run's origin."),
         Column(name="delta_bytes", dtype=pl.Int64, unit="bytes", doc="Bytes allocated (positive) or freed (negative)."),
         Column(

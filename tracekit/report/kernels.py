@@ -61,6 +61,15 @@ def top_kernels(report: Report, most: int) -> list[Kernel]:
     ]
 
 
+def unclassified(report: Report) -> tuple[float, str] | None:
+    """The share of durations that kernels of no known class have, and the largest of them; None when there are none."""
+    table = report.tables.get("kernel_classes")
+    other = table.filter(pl.col("class") == "other").sort("total_ns", descending=True) if table is not None else None
+    if table is None or other is None or other.is_empty():
+        return None
+    return float(other["total_ns"].sum()) / max(int(table["total_ns"].sum()), 1), other["largest"][0][0]
+
+
 def classes(report: Report, most: int) -> list[tuple[str, float]]:
     """The *most* kernel classes with their shares of the durations of all device events, largest first."""
     table = report.tables.get("kernel_classes")

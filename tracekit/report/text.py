@@ -17,7 +17,7 @@ from tracekit.model.quantity import ns, percent
 from tracekit.model.report import Report
 from tracekit.report.bars import INKS, bar
 from tracekit.report.digest import PARTS, Bar, Difference, Digest, digest
-from tracekit.report.kernels import classes, short_name, top_kernels
+from tracekit.report.kernels import classes, short_name, top_kernels, unclassified
 from tracekit.report.layout import INDENT, packed, paragraph
 from tracekit.report.page import Page
 from tracekit.report.phrases import plural, ranks_text
@@ -165,6 +165,10 @@ def _kernels(report: Report, page: Page) -> list[Text]:
         name = shorten(plain(short_name(kernel.name)), name_width)
         numbers = f"{kernel.calls:>7,} x {ns(kernel.total_ns):>8} {percent(kernel.share):>7}"
         lines.append(Text(f"{'':{INDENT}}{name:<{name_width}}  {numbers}", no_wrap=True, overflow="crop"))
+    if (unknown := unclassified(report)) is not None:
+        share, largest = unknown
+        name = shorten(plain(short_name(largest)), name_width - len("of no known class"))
+        lines.append(paragraph(f"of no known class: {percent(share)}, most of it {name}", page.width))
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,7 @@ from tracekit.model.tables import COLLECTIVES, Name
 from tracekit.readers import names
 from tracekit.readers.kineto.columns import KIND_CODE
 from tracekit.readers.kineto.events import ABSENT, NO_DETAILS, Details
-
-if TYPE_CHECKING:
-    from tracekit.readers.kineto.recordings import Trace
+from tracekit.readers.kineto.trace import Trace
 
 Array = npt.NDArray[Any]
 

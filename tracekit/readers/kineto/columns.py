@@ -138,14 +138,15 @@ class Columns:
         kinds = self._kind_codes(events)
         process = _integers([event.pid for event in events])
         lane = _integers([event.tid for event in events])
-        device = np.full(len(events), ABSENT, dtype=np.int16)
+        device = np.full(len(events), ABSENT, dtype=np.int32)
         size = np.full(len(events), ABSENT, dtype=np.int64)
         occupancy = np.full(len(events), np.nan, dtype=np.float32)
         rows = np.flatnonzero(_HAS_DEVICE_FIELDS[kinds])
         if len(rows):
             on_device = [args[row] for row in rows.tolist()]
             given = _integers([a.device for a in on_device])
-            device[rows] = np.where(given == ABSENT, process[rows], given)
+            given = np.where(given == ABSENT, process[rows], given)
+            device[rows] = np.where((given >= 0) & (given < _INT32), given, 0)  # whatever it is called, it is a device
             streams = _integers([a.stream for a in on_device])
             lane[rows] = np.where(streams == ABSENT, lane[rows], streams)
             size[rows] = _integers([a.size if a.bytes == ABSENT else a.bytes for a in on_device])

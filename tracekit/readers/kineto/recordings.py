@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,11 @@ from tracekit.model.tables import CLASSES, EVENTS, KINDS, MEMORY, STEPS, Class, 
 from tracekit.readers import repair, steps
 from tracekit.readers.health import Health
 from tracekit.readers.kineto.collectives import Communication, communication
-from tracekit.readers.kineto.columns import IS_DEVICE, KIND_CODE, Columns
+from tracekit.readers.kineto.columns import KIND_CODE, Columns
 from tracekit.readers.kineto.events import ABSENT
 from tracekit.readers.kineto.metadata import Metadata
 from tracekit.readers.kineto.split import Part, parts
+from tracekit.readers.kineto.trace import Trace
 from tracekit.readers.names import kernel_class
 from tracekit.readers.recording import Info, Recording
 
@@ -28,29 +28,6 @@ _DICTIONARIES = {"kind": ("kind", KINDS, Kind), "class": ("class", CLASSES, Clas
 _NULLABLE = ("correlation", "external_id", "sequence", "bytes", "step")
 _CONTROL = dict.fromkeys((*range(32), *range(127, 160)), " ")
 _OPTIMIZER_PREFIX = "Optimizer.step#"
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A file's events as arrays, with the names they point to."""
-
-    columns: dict[str, Array]
-    names: list[str]
-    metadata: Metadata
-    health: Health
-
-    def __getitem__(self, column: str) -> Array:
-        return self.columns[column]
-
-    @property
-    def on_device(self) -> Array:
-        return IS_DEVICE[self["kind"]]
-
-    def take(self, rows: Array) -> Trace:
-        return replace(self, columns={name: values[rows] for name, values in self.columns.items()})
-
-    def codes_of(self, prefix: str) -> list[int]:
-        return [code for code, name in enumerate(self.names) if name.startswith(prefix)]
 
 
 def recordings(columns: Columns, metadata: Metadata, health: Health) -> list[Recording]:

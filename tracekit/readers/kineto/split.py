@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tracekit.readers.kineto.columns import KIND_CODE
 from tracekit.readers.kineto.events import ABSENT
-
-if TYPE_CHECKING:
-    from tracekit.readers.kineto.recordings import Trace
+from tracekit.readers.kineto.trace import Trace
 
 Array = npt.NDArray[Any]
 
