@@ -88,18 +88,15 @@ class Columns:
         """Append the *events* of *block*. `times.InexactError` leaves the columns as they were."""
         complete = [event for event in events if event.ph == "X"]
         start, dur, usable = self._times(complete, block)
-        if carrying := [event for event in events if event.args.collective is not None]:
-            add_details(carrying, COLLECTIVE_KEY, events, block.text)
         if len(complete) < len(events):
             self._add_incomplete(events, block.text)
         if usable is not None:
             complete = [event for event, good in zip(complete, usable, strict=True) if good]
             start, dur = start[usable], dur[usable]
         args = [event.args for event in complete]
-        if carrying:
-            self.collectives += [
-                (self.rows + i, a) for i, a in enumerate(args) if isinstance(a, Details) and a.collective
-            ]
+        if carrying := [i for i, a in enumerate(args) if a.collective is not None]:
+            add_details([complete[i] for i in carrying], COLLECTIVE_KEY, events, block.text)
+            self.collectives += [(self.rows + i, a) for i in carrying if isinstance(a := complete[i].args, Details)]
         self._append(complete, args, start, dur)
         self.health.read += len(events)
 

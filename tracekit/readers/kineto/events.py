@@ -14,14 +14,14 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     """What is read of every event's ``args``. Integers where every profiler writes integers, `Any` where dialects disagree.
 
     Each field here costs every event (a field that is absent is set all the same), so what only few events have is in
-    `Details`.
+    `Details`. Fields stand in the order in which the profiler writes them: msgspec looks for the next one first.
     """
 
-    correlation: int = ABSENT
     external_id: int = msgspec.field(default=ABSENT, name="External id")
     sequence: int = msgspec.field(default=ABSENT, name="Sequence number")
     device: Any = ABSENT
     stream: Any = ABSENT  # hex text on HIP runtime calls, integer elsewhere
+    correlation: int = ABSENT
     occupancy: Any = msgspec.field(default=None, name="est. achieved occupancy %")
     bytes: Any = ABSENT  # text on some HIP runtime calls
     size: Any = ABSENT  # MTIA's spelling of bytes
@@ -56,8 +56,8 @@ class Event(msgspec.Struct, gc=False):
     """One trace event with times as JSON numbers."""
 
     ph: str
-    name: str = ""
     cat: str | None = None
+    name: str = ""
     pid: int | str = ABSENT
     tid: int | str = ABSENT
     ts: float = 0
@@ -75,8 +75,8 @@ class ExactEvent(msgspec.Struct, gc=False):
     """An event with times as their text, for files whose times a double cannot hold (16 digits and a fraction)."""
 
     ph: str
-    name: str = ""
     cat: str | None = None
+    name: str = ""
     pid: int | str = ABSENT
     tid: int | str = ABSENT
     ts: msgspec.Raw = msgspec.Raw(b"0")
