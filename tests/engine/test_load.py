@@ -12,7 +12,7 @@ import pytest
 from tests.readers.kineto_text import HEADER, event, kernel, step, text, write
 from tracekit.engine import executors
 from tracekit.engine.load import FileProgress, Loaded, Options, load
-from tracekit.engine.worker import Request
+from tracekit.engine.messages import Request
 from tracekit.model.errors import UnreadableError, UsageError
 from tracekit.readers.recording import Recording
 from tracekit.store import recordings

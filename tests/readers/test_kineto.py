@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readers.kineto_text import event, kernel, launch, step, text, write
-from tracekit import readers
 from tracekit.model.errors import UnreadableError
-from tracekit.readers import kineto, source
+from tracekit.readers import dispatch, kineto, source
 from tracekit.readers.kineto import times
 from tracekit.readers.recording import Recording
 
 
 def read(path: Path, content: str | bytes) -> Recording:
     """The only recording of a file with *content*."""
-    (recording,) = readers.read(write(path, content))
+    (recording,) = dispatch.read(write(path, content))
     return recording
 
 
@@ -302,7 +301,7 @@ class TestDamage:
 )
 def test_what_is_no_trace_is_said_to_be(file: Path, content: bytes, says: str) -> None:
     with pytest.raises(UnreadableError, match=says):
-        readers.read(write(file, content))
+        dispatch.read(write(file, content))
 
 
 @pytest.mark.parametrize("content", [b"", text().encode(), text({"ph": "M", "name": "process_name"}).encode()])

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 
 import msgspec
 
-from tracekit.engine.worker import Answer, Done, Progress, Request, carry_out
+from tracekit.engine.messages import Answer, Done, Progress, Request
 
 _WORTH_A_CHILD = 16 << 20
 """Bytes below which a child's start (0.3 s) costs more than it saves."""
@@ -32,6 +32,8 @@ def run(requests: Sequence[Request], sizes: Sequence[int], workers: int | None, 
     """Carry out *requests* and return their outcomes in order. *sizes* are the files' bytes, for deciding where to run."""
     count = min(workers or available_cpus(), len(requests))
     if count <= 1 or (workers is None and sum(sizes) < _WORTH_A_CHILD):
+        from tracekit.engine.worker import carry_out  # brings the readers, which only who reads needs
+
         return [carry_out(request, partial(on_progress, index)) for index, request in enumerate(requests)]
     waiting: SimpleQueue[int | None] = SimpleQueue()
     for index in sorted(range(len(requests)), key=lambda i: -sizes[i]):  # long files first: no straggler at the end

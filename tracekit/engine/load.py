@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from tracekit.engine import executors
-from tracekit.engine.worker import Done, Request
+from tracekit.engine.messages import Done, Request
 from tracekit.model.errors import UnreadableError
 from tracekit.model.run import RunTables
 from tracekit.model.table import Table

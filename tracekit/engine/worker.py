@@ -15,35 +15,12 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from tracekit import readers
+from tracekit.engine.messages import Answer, Done, Progress, Request
 from tracekit.model.errors import TracekitError
+from tracekit.readers import dispatch
 from tracekit.store import recordings
 
 _PROGRESS_EVERY = 8 << 20
-
-
-class Request(msgspec.Struct, frozen=True):
-    """Read *path* and write its recordings into *folder*."""
-
-    path: str
-    folder: str
-
-
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
-    """Bytes of the file consumed so far."""
-
-    bytes_done: int
-
-
-class Done(msgspec.Struct, frozen=True, tag="done"):
-    """The folder is written. Or it is not, and *error* says why (file, reason, remedy in one line)."""
-
-    error: str = ""
-    unwritable: bool = False
-    """Whether it was the store that could not be written: another one may do."""
-
-
-Answer = Progress | Done
 
 
 def carry_out(request: Request, progress: Callable[[int], None]) -> Done:
@@ -56,7 +33,7 @@ def carry_out(request: Request, progress: Callable[[int], None]) -> Done:
 
 def _carry_out(request: Request, progress: Callable[[int], None]) -> Done:
     try:
-        found = readers.read(Path(request.path), progress)
+        found = dispatch.read(Path(request.path), progress)
     except TracekitError as error:
         return Done("; ".join(part for part in (error.what, error.remedy) if part))
     except OSError as error:

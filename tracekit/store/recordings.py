@@ -29,7 +29,8 @@ def write(recordings: Sequence[Recording], folder: Path) -> None:
     """Write *recordings* into the existing, empty *folder*. Raises ``OSError``."""
     for number, recording in enumerate(recordings):
         for name, frame in recording.tables.items():
-            frame.write_parquet(_file(folder, number, name), compression="lz4", statistics=False)
+            # Dictionary and run-length coding alone leave 6 % of the trace's text; compressing that to 4 % doubles the time.
+            frame.write_parquet(_file(folder, number, name), compression="uncompressed", statistics=False)
     index = Index(FORMAT_VERSION, tuple(recording.info for recording in recordings))
     (folder / _INDEX).write_bytes(msgspec.json.encode(index))
 

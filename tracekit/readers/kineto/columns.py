@@ -19,10 +19,11 @@ from tracekit.readers.kineto.events import (
     MEMORY_EVENT,
     MTIA_CATEGORY,
     MTIA_KIND_OF_NAME,
+    AnyEvent,
     Args,
     Details,
-    Event,
     ExactEvent,
+    Skipped,
 )
 
 Integers = npt.NDArray[np.int64]
@@ -36,7 +37,7 @@ _HAS_DEVICE_FIELDS = np.append(IS_DEVICE, True)
 _INT32 = 1 << 31
 _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 _USED_PHASES = frozenset("BEi")
-"""Phases besides complete events that anything is taken from: begin, end, instant. Flows repeat what correlation says."""
+"""Phases besides complete events that anything is taken from: begin, end, instant."""
 
 
 def _kind_of_category(category: str | None) -> int:
@@ -82,11 +83,11 @@ class Columns:
         self.rows = 0
         self._kinds: dict[str | None, int] = {}
         self._columns: dict[str, _Growing] = {}
-        self._open: list[Event | ExactEvent] = []
+        self._open: list[AnyEvent] = []
 
-    def add(self, events: Sequence[Event | ExactEvent], block: Block) -> None:
+    def add(self, events: Sequence[AnyEvent | Skipped], block: Block) -> None:
         """Append the *events* of *block*. `times.InexactError` leaves the columns as they were."""
-        complete = [event for event in events if event.ph == "X"]
+        complete: list[Any] = [event for event in events if event.ph == "X"]
         start, dur, usable = self._times(complete, block)
         if len(complete) < len(events):
             self._add_incomplete(events, block.text)
@@ -109,17 +110,17 @@ class Columns:
             self._resolve_mtia(columns)
         return columns
 
-    def _add_incomplete(self, events: Sequence[Event | ExactEvent], text: bytes) -> None:
-        used = [event for event in events if event.ph in _USED_PHASES]
+    def _add_incomplete(self, events: Sequence[AnyEvent | Skipped], text: bytes) -> None:
+        used: list[Any] = [event for event in events if event.ph in _USED_PHASES]
         self._open += [event for event in used if event.ph != "i"]
         if memory := [event for event in used if event.name == MEMORY_EVENT]:
             add_details(memory, MEMORY_KEY, events, text)
             args = [event.args for event in memory if isinstance(event.args, Details)]
             self.memory.append((_nanoseconds([event.ts for event in memory]), args))
 
-    def _times(self, events: Sequence[Event | ExactEvent], block: Block) -> tuple[Integers, Integers, Array | None]:
+    def _times(self, events: Sequence[AnyEvent], block: Block) -> tuple[Integers, Integers, Array | None]:
         start, dur = _nanoseconds([event.ts for event in events]), _nanoseconds([event.dur for event in events])
-        if events and isinstance(events[0], Event):
+        if events and not isinstance(events[0], ExactEvent):
             times.raise_if_inexact(start, block.text)
         bad = (dur < 0) | (dur > times.LIMIT_NS) | (np.abs(start) > times.LIMIT_NS)
         if not bad.any():
@@ -127,9 +128,7 @@ class Columns:
         self.health.drop("a negative or impossible time or duration", block.offset, int(bad.sum()))
         return start, dur, ~bad
 
-    def _append(
-        self, events: Sequence[Event | ExactEvent], args: Sequence[Args], start: Integers, dur: Integers
-    ) -> None:
+    def _append(self, events: Sequence[AnyEvent], args: Sequence[Args], start: Integers, dur: Integers) -> None:
         if not events:
             return
         kinds = self._kind_codes(events)
@@ -168,7 +167,7 @@ class Columns:
             self._columns[name].extend(values)
         self.rows += len(events)
 
-    def _name_codes(self, events: Sequence[Event | ExactEvent]) -> Array:
+    def _name_codes(self, events: Sequence[AnyEvent]) -> Array:
         """Codes of the events' names. Nearly every block has no new name: then it is one lookup each."""
         names = self.names
         try:
@@ -178,7 +177,7 @@ class Columns:
                 names.setdefault(event.name, len(names))
         return self._name_codes(events)
 
-    def _kind_codes(self, events: Sequence[Event | ExactEvent]) -> Array:
+    def _kind_codes(self, events: Sequence[AnyEvent]) -> Array:
         kinds = self._kinds
         try:
             return np.array([kinds[event.cat] for event in events], dtype=np.uint8)
@@ -188,9 +187,9 @@ class Columns:
 
     def _pair_open_events(self) -> None:
         """B and E events nest per thread, in time order. An end without a beginning, or the reverse, is dropped."""
-        stacks: dict[tuple[Any, Any], list[Event | ExactEvent]] = {}
-        begun: list[Event | ExactEvent] = []
-        ended: list[Event | ExactEvent] = []
+        stacks: dict[tuple[Any, Any], list[AnyEvent]] = {}
+        begun: list[AnyEvent] = []
+        ended: list[AnyEvent] = []
         order = np.argsort(_nanoseconds([event.ts for event in self._open]), kind="stable")
         for event in (self._open[i] for i in order):
             stack = stacks.setdefault((str(event.pid), str(event.tid)), [])
@@ -224,6 +223,8 @@ def _nanoseconds(values: Sequence[Any]) -> Integers:
 
 def _integers(values: Sequence[Any]) -> Integers:
     """*values* as int64; what is no integer of that size becomes `ABSENT`."""
+    if values and values.count(values[0]) == len(values) and type(values[0]) is int:  # a block is mostly of one thread
+        return np.full(len(values), _integer(values[0]), dtype=np.int64)
     try:
         return np.array(values, dtype=np.int64)
     except (TypeError, ValueError, OverflowError):

@@ -11,9 +11,7 @@ import msgspec
 
 from tracekit.readers.health import Health
 from tracekit.readers.kineto.blocks import OPENING, Block, value_end
-from tracekit.readers.kineto.events import DetailedEvent, Details, Event, ExactEvent
-
-AnyEvent = Event | ExactEvent
+from tracekit.readers.kineto.events import AnyEvent, Common, DetailedEvent, Details, Event, ExactEvent, Skipped
 
 _KEYS = rb"ph|name|cat|pid|tid|ts|dur|args|id|s|bp|cname"
 _BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:' + _KEYS + rb')"\s*:)')
@@ -112,12 +110,11 @@ class Decoder:
         return self._one(msgspec.json.encode({"ph": raw["ph"], **plain, **times, "args": kept}))
 
 
-def _decoders(event: Any) -> tuple[msgspec.json.Decoder[Any], ...]:
-    """The strict decoder, and the lax one that also takes numbers written as strings."""
-    return msgspec.json.Decoder(list[event]), msgspec.json.Decoder(list[event], strict=False)
-
-
-_WHOLE = {False: _decoders(Event), True: _decoders(ExactEvent)}
+_WHOLE: dict[bool, tuple[msgspec.json.Decoder[Any], ...]] = {
+    False: (msgspec.json.Decoder(list[Common]), msgspec.json.Decoder(list[Event], strict=False)),
+    True: (msgspec.json.Decoder(list[ExactEvent], strict=False),),
+}
+"""Decoders of whole blocks, fastest first. The lax ones also take numbers written as strings."""
 _DETAILED = msgspec.json.Decoder(list[DetailedEvent], strict=False)
 _SINGLE: dict[bool, msgspec.json.Decoder[Any]] = {
     False: msgspec.json.Decoder(DetailedEvent, strict=False),
@@ -125,9 +122,7 @@ _SINGLE: dict[bool, msgspec.json.Decoder[Any]] = {
 }
 
 
-def add_details(
-    wanted: Sequence[Event | ExactEvent], key: bytes, events: Sequence[Event | ExactEvent], text: bytes
-) -> None:
+def add_details(wanted: Sequence[AnyEvent], key: bytes, events: Sequence[AnyEvent | Skipped], text: bytes) -> None:
     """Give those *wanted* of a block's *events*, which hold *key* in its *text*, their detailed arguments.
 
     The text of each is found by its key and decoded once more. Where that does not give one text per event (keys inside
@@ -146,8 +141,9 @@ def add_details(
             event.args = full.args
         if found:
             return
-    for event, full in zip(events, _DETAILED.decode(b"[%b]" % text), strict=True):
-        event.args = full.args
+    for each, full in zip(events, _DETAILED.decode(b"[%b]" % text), strict=True):
+        if not isinstance(each, Skipped):
+            each.args = full.args
 
 
 def _places(text: bytes, key: bytes) -> Iterator[int]:

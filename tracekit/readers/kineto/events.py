@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -52,8 +52,53 @@ MEMORY_EVENT = "[memory]"
 """Name of the allocator's events."""
 
 
+class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
+    """A complete event with times as JSON numbers."""
+
+    ph: ClassVar[str] = "X"
+    cat: str | None = None
+    name: str = ""
+    pid: int | str = ABSENT
+    tid: int | str = ABSENT
+    ts: float = 0
+    dur: float = 0
+    args: Args = NO_ARGS
+
+
+class Instant(Complete, gc=False, tag="i"):
+    """An instant: the allocator writes them."""
+
+    ph: ClassVar[str] = "i"
+
+
+class Skipped(msgspec.Struct, gc=False, tag_field="ph"):
+    """A phase that nothing is taken from: its fields are passed over unread. Flows are a third of a GPU trace."""
+
+    ph: ClassVar[str] = ""
+
+
+class FlowStart(Skipped, gc=False, tag="s"):
+    """Flows repeat what correlation ids say."""
+
+
+class FlowStep(Skipped, gc=False, tag="t"):
+    pass
+
+
+class FlowEnd(Skipped, gc=False, tag="f"):
+    pass
+
+
+class Metadata(Skipped, gc=False, tag="M"):
+    """Names and order of processes and threads."""
+
+
+Common = Complete | Instant | FlowStart | FlowStep | FlowEnd | Metadata
+"""What nearly every block consists of. A block with any other phase is decoded as `Event`."""
+
+
 class Event(msgspec.Struct, gc=False):
-    """One trace event with times as JSON numbers."""
+    """An event of any phase, with times as JSON numbers."""
 
     ph: str
     cat: str | None = None
@@ -83,6 +128,9 @@ class ExactEvent(msgspec.Struct, gc=False):
     dur: msgspec.Raw = msgspec.Raw(b"0")
     args: Details = NO_DETAILS
 
+
+AnyEvent = Complete | Event | ExactEvent
+"""An event of a phase that something is taken from."""
 
 KIND_OF_CATEGORY = {
     "cpu_op": "cpu_op",

@@ -24,11 +24,14 @@ def read(path: Path, progress: Progress = no_progress) -> list[Recording]:
     Raises `UnreadableError` when nothing of it is a trace; everything less is repaired, counted and told in the
     recording's notes.
     """
-    source = Source(path, progress)
+    with _collector_off():
+        return _read(Source(path, progress))
+
+
+def _read(source: Source) -> list[Recording]:
     blocks, health = Blocks(source), Health()
     columns = Columns(health)
-    with _collector_off():
-        _gather(blocks, Decoder(health), columns)
+    _gather(blocks, Decoder(health), columns)
     if not blocks.started:
         _raise_unreadable(source, blocks)
     if not blocks.ended:
