@@ -11,12 +11,13 @@ import pytest
 
 import tracekit
 from tests.builders import kernel, launch, run
-from tests.conformance.test_hta import EIGHT_RANKS, NANOSECONDS, hta, ours
+from tests.conformance.test_hta import AMD, EIGHT_RANKS, NANOSECONDS, SYNC_RECORDS, hta, ours
 from tracekit.interop.hta import to_hta
 from tracekit.model.errors import UsageError
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::pandas.errors.Pandas4Warning"
+    "ignore::pandas.errors.Pandas4Warning",
+    "ignore:invalid value encountered in scalar divide:RuntimeWarning",  # HTA's overlap without communication
 )
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -38,7 +39,7 @@ def ask(analysis: Any, question: str) -> Any:
     return answer.sort_values(list(QUESTIONS[question])).reset_index(drop=True)
 
 
-@pytest.mark.parametrize("trace", [EIGHT_RANKS, NANOSECONDS])
+@pytest.mark.parametrize("trace", [EIGHT_RANKS, NANOSECONDS, SYNC_RECORDS, AMD])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_same_answer_as_from_the_files(corpus: Path, trace: str, question: str) -> None:
     from pandas.testing import assert_frame_equal
@@ -47,7 +48,7 @@ def test_the_same_answer_as_from_the_files(corpus: Path, trace: str, question: s
     assert_frame_equal(ask(hta(corpus / trace, 0), question), ask(handed_over, question), check_dtype=False)
 
 
-@pytest.mark.parametrize("trace", [EIGHT_RANKS, NANOSECONDS])
+@pytest.mark.parametrize("trace", [EIGHT_RANKS, NANOSECONDS, SYNC_RECORDS, AMD])
 def test_the_same_queues(corpus: Path, trace: str) -> None:
     from pandas.testing import assert_frame_equal
 
@@ -61,6 +62,12 @@ def test_without_rounding_fractions_are_kept() -> None:
     tables = run(kernel("k", 10_400, 11_900, correlation=1), launch(1, 1_000, 2_000))
     assert to_hta(tables).t.get_trace(0)["ts"].max() == 10
     assert to_hta(tables, rounded=False).t.get_trace(0)["ts"].max() == pytest.approx(9.4)
+
+
+def test_the_first_event_of_a_trace_is_linked_too() -> None:
+    """HTA takes a link to index 0 for a launch that is not in the trace."""
+    tables = run(kernel("k", 10_000, 12_000, correlation=1), launch(1, 1_000, 2_000))
+    assert len(to_hta(tables).get_queue_length_summary(ranks=[0])) == 1
 
 
 def test_nothing_to_hand_over_is_said() -> None:

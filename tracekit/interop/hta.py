@@ -70,7 +70,7 @@ def to_hta(run: RunTables, *, rounded: bool = True) -> TraceAnalysis:
 def _events(run: RunTables, rank: int, *, rounded: bool) -> pd.DataFrame:
     """The events of *rank* with the columns of HTA's parser, names and categories still as text."""
     start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("dur_ns")
-    on_device = pl.col("device") >= 0
+    on_stream = (pl.col("device") >= 0) | (pl.col("kind") == "sync")  # HTA keeps the stream of synchronisation records
     if rounded:
         start_us, end_us = -(-start // _NS_PER_US), end // _NS_PER_US
     else:
@@ -83,13 +83,15 @@ def _events(run: RunTables, rank: int, *, rounded: bool) -> pd.DataFrame:
         tid="lane",
         ts=start_us,
         dur=end_us - start_us,
-        stream=pl.when(on_device).then(pl.col("lane")).otherwise(-1),
+        stream=pl.when(on_stream).then(pl.col("lane")).otherwise(-1),
         correlation=pl.col("correlation").fill_null(-1),
         bytes=pl.col("bytes").fill_null(-1),
         memory_bw_gbps=pl.when(pl.col("dur_ns") > 0).then(pl.col("bytes") / pl.col("dur_ns")).fill_null(0.0),
         external_id=pl.col("external_id").fill_null(-1),
     )
-    return columns.with_row_index("index").with_columns(pl.col("index").cast(pl.Int64)).collect().to_pandas()
+    numbered = columns.with_row_index("index", offset=1)  # a link to 0 says that the other end is not in the trace
+    events = numbered.with_columns(pl.col("index").cast(pl.Int64)).collect().to_pandas()
+    return events.set_index("index", drop=False).rename_axis(None)
 
 
 def _linked(frame: pd.DataFrame, symbols: object) -> pd.DataFrame:
