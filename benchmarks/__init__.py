@@ -1,0 +1,1 @@
+"""Speed and memory, measured in pairs: ``make bench`` or ``python -m benchmarks``."""
