@@ -109,3 +109,9 @@ def test_the_recipe_of_a_cpu_run_does_not_ask_for_a_device() -> None:
 def _keys(facts: Facts) -> list[str]:
     diagnosis: Diagnosis = diagnosis_of("run", facts)
     return [lack.key for lack in diagnosis.lacks]
+
+
+def test_what_no_setting_records_is_not_asked_for() -> None:
+    """torch writes groups and sizes for NCCL only."""
+    (lack,) = diagnosis_of("run", replace(WHOLE, backends=("gloo",), grouped=0, numbered=0)).lacks
+    assert (lack.key, lack.remedy) == ("groups", "nothing does: torch's profiler writes these for NCCL only")

@@ -192,7 +192,9 @@ def _groups(facts: Facts) -> Lack | None:
         key="groups",
         what=f"{plural(facts.collectives - facts.grouped, 'communication operation')} without process group or sizes",
         gain="communication by group (data, tensor, pipeline parallel) and its bandwidth",
-        remedy="torch >= 2.4 with ProfilerActivity.CPU on and init_process_group() done before the profiler starts",
+        remedy="nothing does: torch's profiler writes these for NCCL only"
+        if facts.backends == ("gloo",)
+        else "torch >= 2.4 with ProfilerActivity.CPU on and init_process_group() done before the profiler starts",
     )
 
 
