@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,10 +52,6 @@ class Options:
     ranks: frozenset[int] | None = None
     """Ranks to keep; None keeps all."""
     progress: OnProgress | None = None
-
-
-_scratch: list[tempfile.TemporaryDirectory[str]] = []
-"""Folders of runs read without a cache. Lazy tables may outlive their run, so the folders live until the process ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,10 @@ def _converted(folder: Path, options: Options) -> Loaded:
 
 
 def _temporary_cache() -> Cache:
-    _scratch.append(tempfile.TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True))
-    return Cache(Path(_scratch[-1].name))
+    """A cache that lives as long as the process: lazy tables may outlive their run."""
+    folder = tempfile.mkdtemp(prefix="tracekit-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Cache(Path(folder))
 
 
 def _load_without_cache(paths: Sequence[str | Path], options: Options, why: str) -> Loaded:

@@ -102,7 +102,7 @@ def _context(run: RunTables, tables: Mapping[str, pl.DataFrame]) -> Context:
     if "segments" in tables:
         span = pl.col("end_ns").max() - pl.col("start_ns").min()
         windows = tables["segments"].group_by(TIMELINE).agg(length=span).drop("window")
-    step_ns = _median(whole["dur_ns"]) if len(whole) else int(windows["length"].to_numpy().max())
+    step_ns = _median(whole["dur_ns"]) if len(whole) else max(windows["length"].to_list(), default=0)
     recorded_ns = _median(windows.group_by("rank").agg(pl.col("length").sum())["length"])
     return Context(
         steps=steps,

@@ -12,6 +12,7 @@ Array = npt.NDArray[Any]
 
 _TIMES_ITS_PEERS = 100
 _FEWEST_PEERS = 3
+_LEAST_MEDIAN_NS = 1000.0
 
 
 def overflowing(lane: Array, name: Array, start_ns: Integers, dur_ns: Integers) -> tuple[Array, Integers]:
@@ -51,5 +52,5 @@ def _median_of_peers(name: Array, dur_ns: Integers, rows: Array) -> Array:
     for code in np.unique(name[rows]):
         peers = dur_ns[name == code]
         if len(peers) >= _FEWEST_PEERS:
-            medians[name[rows] == code] = max(float(np.median(peers)), 1.0)
+            medians[name[rows] == code] = max(float(np.median(peers)), _LEAST_MEDIAN_NS)
     return medians

@@ -57,6 +57,9 @@ class Source:
                     if not pending.lstrip(b"\0"):  # zero padding between members and after the last one is legal
                         pending = b""
                         continue
+                    if not pending.startswith(_GZIP_MAGIC[: len(pending)]):
+                        self.damage = "what follows the gzip data is no gzip and was left out"
+                        return
                     member = isal_zlib.decompressobj(wbits=_GZIP_WINDOW)
                 yield member.decompress(pending, CHUNK)
                 pending = member.unused_data if member.eof else member.unconsumed_tail

@@ -146,9 +146,9 @@ class Blocks:
         return 0
 
     def _first_end(self) -> int:
-        """Where the buffer's first event ends, if that is certain: a comma or the list's end follows it."""
+        """Where the buffer's first event ends, if that is certain: a comma (or none), or the list's end follows it."""
         end = value_end(self._buffer)
-        return end if end and self._buffer[end : end + _OVERLAP].lstrip()[:1] in {b",", b"]"} else 0
+        return end if end and self._buffer[end : end + _OVERLAP].lstrip()[:1] in {b",", b"]", b"{"} else 0
 
     def _read_trailer(self, chunks: Iterator[bytes]) -> None:
         self.trailer = self._buffer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -215,7 +216,7 @@ class Columns:
 
 
 def _nanoseconds(values: Sequence[Any]) -> Integers:
-    if values and not isinstance(values[0], float):
+    if values and isinstance(values[0], msgspec.Raw):
         exact = [times.from_text(value) for value in values]
         return np.array([-times.LIMIT_NS - 1 if value is None else value for value in exact], dtype=np.int64)
     return times.from_numbers(values)

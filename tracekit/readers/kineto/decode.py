@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,13 @@ _BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:' + _KEYS + rb')"\s*:)')
 _CONTROL = bytes(range(0x20)) + b"\x7f"
 _BLANKED = bytes.maketrans(_CONTROL, b" " * len(_CONTROL))
 _TEXT_FIELD = re.compile(rb'("(?:name|cat)"\s*:\s*")(.*?)(?="\s*,\s*"(?:' + _KEYS + rb')"\s*:)', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _BARE_QUOTE = re.compile(rb'(?<!\\)"')
 _MOST_JOINED = 16
 """Pieces of one event that may be joined when its arguments hold objects that look like events."""
 
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What text that is no JSON, or not the JSON that was expected, raises."""
 COLLECTIVE_KEY = b'"Collective name"'
 MEMORY_KEY = b'"[memory]"'
 
@@ -41,7 +45,7 @@ class Decoder:
             for decoder in _WHOLE[self.exact]:
                 try:
                     return decoder.decode(text), None
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except DECODE_ERRORS:
                     continue
         return self._decode_pieces(block)
 
@@ -77,13 +81,13 @@ class Decoder:
     def _one(self, piece: bytes) -> AnyEvent | None:
         try:
             event: AnyEvent = _SINGLE[self.exact].decode(piece)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             return None
         return event
 
     def _repaired(self, piece: bytes, offset: int, cut_off: bool) -> AnyEvent | None:
         """The event after the mildest repair that makes it JSON; None, and counted, if none does."""
-        clean = piece.decode("utf-8", "replace").encode().translate(_BLANKED)
+        clean = _SURROGATE.sub(rb"\\ufffd", piece.decode("utf-8", "replace").encode().translate(_BLANKED))
         for why, text in (("control or invalid characters in the text", clean), ("unescaped quotes", _quoted(clean))):
             if (event := self._one(text) or self._salvaged(text)) is not None:
                 self.health.repair(why if text != piece else "a field of an unexpected type", offset)
@@ -98,15 +102,15 @@ class Decoder:
         """An event that is JSON but has fields of impossible types: it loses those fields, not its life."""
         try:
             raw = msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             return None
         if not isinstance(raw, dict) or not isinstance(raw.get("ph"), str):
             return None
         args = raw.get("args")
         kept = {key: value for key, value in args.items() if _fits(key, value)} if isinstance(args, dict) else {}
-        plain = {key: raw[key] for key in ("pid", "tid") if isinstance(raw.get(key), str | int)}
+        plain = {key: raw[key] for key in ("pid", "tid") if type(raw.get(key)) in {str, int}}  # bool is an int too
         plain |= {key: str(raw[key]) for key in ("name", "cat") if raw.get(key) is not None}
-        times = {key: raw[key] for key in ("ts", "dur") if isinstance(raw.get(key), str | int | float)}
+        times = {key: raw[key] for key in ("ts", "dur") if type(raw.get(key)) in {str, int, float}}
         return self._one(msgspec.json.encode({"ph": raw["ph"], **plain, **times, "args": kept}))
 
 
@@ -135,15 +139,23 @@ def add_details(wanted: Sequence[AnyEvent], key: bytes, events: Sequence[AnyEven
     if opening is not None and len(places) == len(wanted):
         try:
             found = [_SINGLE[False].decode(_around(text, place, opening.group())) for place in places]
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             found = []
         for event, full in zip(wanted, found, strict=False):
             event.args = full.args
         if found:
             return
-    for each, full in zip(events, _DETAILED.decode(b"[%b]" % text), strict=True):
+    for each, full in zip(events, _detailed(text), strict=False):
         if not isinstance(each, Skipped):
             each.args = full.args
+
+
+def _detailed(text: bytes) -> list[DetailedEvent]:
+    """All events of *text* with details. Text that nobody needed until now may hold invalid characters."""
+    for cleaned in (text, text.decode("utf-8", "replace").encode()):
+        with suppress(*DECODE_ERRORS):
+            return _DETAILED.decode(b"[%b]" % cleaned)
+    return []
 
 
 def _places(text: bytes, key: bytes) -> Iterator[int]:

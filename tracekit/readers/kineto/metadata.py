@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tracekit.readers.kineto.blocks import value_end
 
+_MOST_RANKS = 1 << 24
+_MOST_BASE_NS = 1 << 61
+
+Rank = Annotated[int, msgspec.Meta(ge=0, lt=_MOST_RANKS)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=_MOST_RANKS)]
+Base = Annotated[int, msgspec.Meta(gt=-_MOST_BASE_NS, lt=_MOST_BASE_NS)]
+"""Ranges outside which a number is damage; the key then counts as absent."""
+
 
 class DistributedInfo(msgspec.Struct, frozen=True):
     """``distributedInfo`` as torch writes it."""
 
-    rank: int | None = None
-    world_size: int | None = None
+    rank: Rank | None = None
+    world_size: Size | None = None
     backend: str | None = None
 
 
@@ -36,7 +44,7 @@ class Metadata(msgspec.Struct, frozen=True):
 _FIELDS: dict[str, tuple[bytes, Any]] = {
     "distributed": (b"distributedInfo", DistributedInfo),
     "devices": (b"deviceProperties", tuple[Device, ...]),
-    "base_ns": (b"baseTimeNanoseconds", int),
+    "base_ns": (b"baseTimeNanoseconds", Base),
 }
 
 
@@ -56,5 +64,5 @@ def _value(text: bytes, kind: Any) -> Any:
     end = value_end(text)
     try:
         return msgspec.json.decode(text[:end], type=kind, strict=False) if end else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

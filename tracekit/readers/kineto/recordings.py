@@ -236,10 +236,11 @@ def _events(trace: Trace, step: Array) -> pl.DataFrame:
 
 def _memory(columns: Columns, base_ns: int) -> pl.DataFrame:
     rows = [
-        (at, a.memory_device if a.memory_device_type else ABSENT, a.memory_bytes, a.memory_allocated, a.memory_reserved)
+        (at, _within(a.memory_device, 31) if a.memory_device_type else ABSENT, size, *totals)
         for times, args in columns.memory
         for at, a in zip((times + base_ns).tolist(), args, strict=True)
-        if isinstance(a.memory_bytes, int)
+        if (size := _within(a.memory_bytes, 62)) is not None
+        for totals in [(_within(a.memory_allocated, 62), _within(a.memory_reserved, 62))]
     ]
     names = ("time_ns", "device", "delta_bytes", "allocated_bytes", "reserved_bytes")
     schema = {name: MEMORY.schema[name] for name in names}
@@ -248,3 +249,8 @@ def _memory(columns: Columns, base_ns: int) -> pl.DataFrame:
 
 def _conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items() if name not in _UNKEYED)
+
+
+def _within(value: Any, bits: int) -> int | None:
+    """*value* if it is an integer of that many bits."""
+    return value if type(value) is int and -(1 << bits) < value < 1 << bits else None
