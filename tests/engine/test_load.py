@@ -122,6 +122,10 @@ class TestBadInput:
         assert "config.json holds no trace and was left out" in loaded.notes
         assert loaded.tables.ranks.height == 2
 
+    def test_a_folder_of_nothing_but_other_json_says_so_of_each_file(self, tmp_path: Path) -> None:
+        write(tmp_path / "config.json", "{}")
+        assert ranks(load_without_cache(tmp_path), "source", "status") == [("config.json", "failed")]
+
     def test_mixed_runs_are_told_apart(self, run_folder: Path) -> None:
         write(run_folder / "old.json", rank_text(0, world_size=8))
         loaded = load_without_cache(run_folder)

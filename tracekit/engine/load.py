@@ -166,8 +166,9 @@ def _assemble(stored: Sequence[_Stored], options: Options) -> Loaded:
     claims: list[Claim] = []
     notes: list[str] = []
     rows: list[dict[str, object]] = []
+    any_trace = any(entry.infos for entry in stored)
     for entry in stored:
-        if entry.error and not entry.found.named and "no traceEvents" in entry.error:
+        if any_trace and not entry.found.named and "no traceEvents" in entry.error:
             notes.append(f"{entry.found.source} holds no trace and was left out")
         elif entry.error:
             rows.append(_failed(entry))
