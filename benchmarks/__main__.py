@@ -91,7 +91,7 @@ def gzipped(bench: Bench) -> None:
 def ranks(bench: Bench) -> None:
     """Eight ranks on two cores, against HTA with its multiprocessing."""
     files = tuple(bench.file(f"rank{rank}-of-8.json", bench.megabytes // 4, rank) for rank in range(8))
-    hta, ours = paired([Case("HTA", HTA, files, _TWO), Case("tracekit", READ, files, _TWO)], 1)
+    hta, ours = paired([Case("HTA", HTA, files, _TWO), Case("tracekit", READ, files, _TWO)], bench.pairs)
     say(
         f"read 8 ranks of {bench.megabytes // 4} MB on two cores",
         f"{seconds(hta):.1f} s",

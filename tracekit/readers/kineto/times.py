@@ -8,6 +8,7 @@ times with a fraction (16 digits and three more) are only in the text.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
@@ -31,10 +32,10 @@ class InexactError(ValueError):
 
 def from_numbers(microseconds: Sequence[float]) -> Nanoseconds:
     """Microseconds as doubles to nanoseconds. What is beyond `LIMIT_NS` stays beyond it."""
-    array = np.array(microseconds, dtype=np.float64)
-    whole = np.floor(array)
+    given = np.frombuffer(array("d", microseconds), dtype=np.float64)
+    whole = np.floor(given)
     with np.errstate(invalid="ignore"):  # infinities
-        nanoseconds = np.rint((array - whole) * _NS_PER_US).astype(np.int64)
+        nanoseconds = np.rint((given - whole) * _NS_PER_US).astype(np.int64)
         whole = np.clip(whole, -_WHOLE_BELOW_US, _WHOLE_BELOW_US).astype(np.int64)
     return np.asarray(nanoseconds + whole * _NS_PER_US)
 
