@@ -61,3 +61,13 @@ def test_a_script_without_a_main_guard_may_use_reading_processes(tmp_path: Path)
 def test_importing_tracekit_imports_nothing_heavy() -> None:
     code = "import sys, tracekit; print(sorted({'polars', 'numpy', 'rich', 'typer', 'textual'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_opening_cached_tables_imports_no_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
+    code = f"import sys, tracekit; tracekit.open({str(SAMPLE)!r}); print('tracekit.readers.kineto' in sys.modules)"
+    answers = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert answers == ["True\n", "False\n"]

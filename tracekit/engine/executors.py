@@ -30,6 +30,8 @@ def available_cpus() -> int:
 
 def run(requests: Sequence[Request], sizes: Sequence[int], workers: int | None, on_progress: OnProgress) -> list[Done]:
     """Carry out *requests* and return their outcomes in order. *sizes* are the files' bytes, for deciding where to run."""
+    if not requests:
+        return []
     count = min(workers or available_cpus(), len(requests))
     if count <= 1 or (workers is None and sum(sizes) < _WORTH_A_CHILD):
         from tracekit.engine.worker import carry_out  # brings the readers, which only who reads needs
