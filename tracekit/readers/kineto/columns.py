@@ -117,8 +117,8 @@ class Columns:
         self._open += [event for event in used if event.ph != "i"]
         if memory := [event for event in used if event.name == MEMORY_EVENT]:
             add_details(memory, MEMORY_KEY, events, text)
-            args = [event.args for event in memory if isinstance(event.args, Details)]
-            self.memory.append((_nanoseconds([event.ts for event in memory]), args))
+            detailed = [event for event in memory if isinstance(event.args, Details)]
+            self.memory.append((_nanoseconds([event.ts for event in detailed]), [event.args for event in detailed]))
 
     def _times(self, events: Sequence[AnyEvent], block: Block) -> tuple[Integers, Integers, Array | None]:
         start, dur = _nanoseconds([event.ts for event in events]), _nanoseconds([event.dur for event in events])
