@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from tracekit.engine.load import FileProgress, Options, load
-from tracekit.engine.runner import analyse
-from tracekit.model.pandas import to_pandas
-from tracekit.model.report import Report
 from tracekit.model.run import RunTables
 from tracekit.store.cache import Cache, default_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     from hta.trace_analysis import TraceAnalysis
+
+    from tracekit.model.report import Report
 
 __all__ = ["FileProgress", "Run", "open"]
 
@@ -55,6 +53,8 @@ class Run(RunTables):
     def analyze(self, *, steps: Iterable[int] | None = None) -> Report:
         """Run every analysis that the traces allow; *steps* restricts them to the events of those steps."""
         from tracekit.analyses import ANALYSES
+        from tracekit.engine.runner import analyse
+        from tracekit.model.report import Report
 
         tables: RunTables = self if steps is None else self._of_steps(sorted(set(steps)))
         outcome = analyse(tables, ANALYSES)
@@ -72,6 +72,8 @@ class Run(RunTables):
 
     def to_pandas(self, table: str) -> pd.DataFrame:
         """The table called *table* as a pandas DataFrame. Needs pandas and pyarrow (``tracekit-ml[hta]``)."""
+        from tracekit.model.pandas import to_pandas
+
         return to_pandas(self[table].collect())
 
     def to_hta(self) -> TraceAnalysis:
@@ -81,6 +83,8 @@ class Run(RunTables):
         return to_hta(self)
 
     def _of_steps(self, steps: list[int]) -> RunTables:
+        import polars as pl
+
         inside = pl.col("step").is_in(steps)
         tables = {name: frame.filter(inside) if name in _STEPPED else frame for name, frame in self.tables.items()}
         return RunTables(ranks=self.ranks, tables=tables)
@@ -94,6 +98,8 @@ class Run(RunTables):
         return f"<p>{self._summary()}</p>{self.ranks.select(columns)._repr_html_()}"
 
     def _summary(self) -> str:
+        import polars as pl
+
         read = self.ranks.filter(pl.col("status").is_in(["read", "truncated"]))
         sizes = [size for size in read["world_size"].to_list() if size]
         of = f" of {max(sizes)}" if sizes else ""

@@ -11,7 +11,8 @@ import pytest
 
 from tests.readers.kineto_text import HEADER, event, kernel, step, text, write
 from tracekit.engine import executors
-from tracekit.engine.load import FileProgress, Loaded, Options, load
+from tracekit.engine.assemble import Loaded
+from tracekit.engine.load import FileProgress, Options, load
 from tracekit.engine.messages import Request
 from tracekit.model.errors import UnreadableError, UsageError
 from tracekit.readers.recording import Recording

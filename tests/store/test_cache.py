@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tracekit.readers.recording import Info, Recording
-from tracekit.store import recordings
+from tracekit.store import index, recordings
 from tracekit.store.cache import Cache, identity
 
 RECORDING = Recording(Info(rank=3), {"events": pl.DataFrame({"start_ns": [1, 2]})})
@@ -24,7 +24,7 @@ def test_what_was_written_is_found_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     written = entry(cache, "abcd")
     assert cache.find("abcd") == written
-    assert recordings.infos(written) == (Info(rank=3),)
+    assert index.infos(written) == (Info(rank=3),)
     assert recordings.scan(written, 0, "events").collect().to_dict(as_series=False) == {"start_ns": [1, 2]}
     assert cache.find("abce") is None
 
@@ -39,8 +39,8 @@ def test_an_entry_that_was_not_finished_is_not_there(tmp_path: Path) -> None:
 
 def test_an_entry_of_another_version_is_not_there(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    index = entry(cache, "abcd") / "recordings.json"
-    index.write_text(index.read_text().replace(f'"format":{recordings.FORMAT_VERSION}', '"format":0'))
+    file = entry(cache, "abcd") / "recordings.json"
+    file.write_text(file.read_text().replace(f'"format":{index.FORMAT_VERSION}', '"format":0'))
     assert cache.find("abcd") is None
 
 

@@ -34,7 +34,7 @@ def convert(
       tracekit convert traces/ -o tables/
     """  # noqa: D301  click keeps the lines of a paragraph marked with it
     from tracekit.model.quantity import size
-    from tracekit.store import write_run
+    from tracekit.store.runs import write_run
 
     run = load(paths, ranks=ranks, cache=cache, workers=workers)
     check_analysed(run)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from queue import SimpleQueue
 
 import msgspec
@@ -44,7 +45,9 @@ def run(requests: Sequence[Request], sizes: Sequence[int], workers: int | None, 
         waiting.put(None)
     outcomes: list[Done] = [Done("not read")] * len(requests)
     with ThreadPoolExecutor(count) as pool:
-        for future in [pool.submit(_serve, waiting, requests, outcomes, on_progress) for _ in range(count)]:
+        futures = [pool.submit(_serve, waiting, requests, outcomes, on_progress) for _ in range(count)]
+        import_module("tracekit.engine.assemble")  # what comes next, imported while the children start and read
+        for future in futures:
             future.result()
     return outcomes
 

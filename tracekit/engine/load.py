@@ -1,4 +1,7 @@
-"""From paths to the tables of a run: find the files, read what the store does not hold, decide who is which rank."""
+"""From paths to the tables of a run: find the files and read what the store does not hold.
+
+polars is not imported here but in `assemble`, which is imported while the reading processes already work.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,21 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from tracekit.engine import executors
 from tracekit.engine.messages import Done, Request
+from tracekit.engine.stored import Stored
 from tracekit.model.errors import UnreadableError
-from tracekit.model.run import RunTables
-from tracekit.model.table import Table
-from tracekit.model.tables import COLLECTIVES, EVENTS, MEMORY, RANKS, STEPS
 from tracekit.readers.discover import Found, discover
-from tracekit.readers.identity import Claim, Identity, identify
-from tracekit.readers.recording import Info
-from tracekit.store import is_run, read_run, recordings
+from tracekit.store import index as store_index
 from tracekit.store.cache import Cache, identity
+from tracekit.store.index import RUN_MARK
 
-_TIME_COLUMN = {"memory": "time_ns"}
-_RECORDED = (EVENTS, COLLECTIVES, STEPS, MEMORY)
-_ANALYSABLE = ("read", "truncated")
+if TYPE_CHECKING:
+    from tracekit.engine.assemble import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +52,9 @@ class Options:
     progress: OnProgress | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A run's tables and what is to be said of it."""
-
-    tables: RunTables
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """Where the recordings of one file are, or why there are none."""
-
-    found: Found
-    folder: Path | None
-    infos: tuple[Info, ...]
-    error: str = ""
-
-
 def load(paths: Sequence[str | Path], options: Options) -> Loaded:
     """Load the traces at *paths*. Raises `UnreadableError` or `UsageError` only when there is nothing to load at all."""
-    if len(paths) == 1 and is_run(Path(paths[0])):
+    if len(paths) == 1 and (Path(paths[0]) / RUN_MARK).is_file():
         return _converted(Path(paths[0]), options)
     files = discover(paths)
     try:
@@ -90,17 +70,17 @@ def load(paths: Sequence[str | Path], options: Options) -> Loaded:
             paths, options, f"the cache {options.cache.folder} cannot be used ({error.strerror or error})"
         )
     _raise_if_named_and_alone(stored)
-    return _assemble(stored, options)
+    from tracekit.engine.assemble import assemble
+
+    return assemble(stored, options.ranks)
 
 
 def _converted(folder: Path, options: Options) -> Loaded:
     """A folder that ``tracekit convert`` wrote."""
-    run = read_run(folder)
-    if options.ranks is None:
-        return Loaded(run, ())
-    kept = pl.col("rank").is_in(sorted(options.ranks))
-    tables = {name: frame.filter(kept) for name, frame in run.tables.items()}
-    return Loaded(RunTables(ranks=run.ranks.filter(kept), tables=tables), ())
+    from tracekit.engine.assemble import Loaded
+    from tracekit.store.runs import read_run
+
+    return Loaded(read_run(folder, options.ranks), ())
 
 
 def _temporary_cache() -> Cache:
@@ -111,25 +91,24 @@ def _temporary_cache() -> Cache:
 
 
 def _load_without_cache(paths: Sequence[str | Path], options: Options, why: str) -> Loaded:
-    anew = Options(cache=None, workers=options.workers, ranks=options.ranks, progress=options.progress)
-    loaded = load(paths, anew)
-    return Loaded(loaded.tables, (*loaded.notes, f"{why}; read without it"))
+    loaded = load(paths, replace(options, cache=None))
+    return replace(loaded, notes=(*loaded.notes, f"{why}; read without it"))
 
 
-def _store(files: Sequence[Found], cache: Cache, options: Options) -> list[_Stored]:
+def _store(files: Sequence[Found], cache: Cache, options: Options) -> list[Stored]:
     """Bring every file into *cache*, reading those it does not hold. ``OSError`` means that the cache cannot be written."""
     report = options.progress or (lambda _progress: None)
-    stored: dict[int, _Stored] = {}
+    stored: dict[int, Stored] = {}
     keys: dict[int, str] = {}
     for index, file in enumerate(files):
         try:
             keys[index] = identity(file.path)
             entry = cache.find(keys[index])
         except OSError as error:
-            stored[index] = _Stored(file, None, (), error.strerror or str(error))
+            stored[index] = Stored(file, None, (), error.strerror or str(error))
             continue
         if entry is not None:
-            stored[index] = _Stored(file, entry, recordings.infos(entry) or ())
+            stored[index] = Stored(file, entry, store_index.infos(entry) or ())
             report(FileProgress(file.source, 0, 0, "cached"))
     waiting = [index for index in range(len(files)) if index not in stored]
     sizes = [files[index].path.stat().st_size for index in waiting]
@@ -148,100 +127,14 @@ def _store(files: Sequence[Found], cache: Cache, options: Options) -> list[_Stor
     return [stored[index] for index in range(len(files))]
 
 
-def _committed(file: Found, request: Request, outcome: Done, cache: Cache, key: str) -> _Stored:
+def _committed(file: Found, request: Request, outcome: Done, cache: Cache, key: str) -> Stored:
     if outcome.error:
-        return _Stored(file, None, (), outcome.error)
+        return Stored(file, None, (), outcome.error)
     entry = cache.commit(Path(request.folder), key)
-    return _Stored(file, entry, recordings.infos(entry) or ())
+    return Stored(file, entry, store_index.infos(entry) or ())
 
 
-def _raise_if_named_and_alone(stored: Sequence[_Stored]) -> None:
+def _raise_if_named_and_alone(stored: Sequence[Stored]) -> None:
     """A single file that cannot be read, given by name, is an error; among others it is a row that says why."""
     if len(stored) == 1 and stored[0].error and stored[0].found.named:
         raise UnreadableError(stored[0].error, where=str(stored[0].found.path))
-
-
-def _assemble(stored: Sequence[_Stored], options: Options) -> Loaded:
-    places: dict[int, tuple[Path, int]] = {}
-    claims: list[Claim] = []
-    notes: list[str] = []
-    rows: list[dict[str, object]] = []
-    any_trace = any(entry.infos for entry in stored)
-    for entry in stored:
-        if any_trace and not entry.found.named and "no traceEvents" in entry.error:
-            notes.append(f"{entry.found.source} holds no trace and was left out")
-        elif entry.error:
-            rows.append(_failed(entry))
-        for number, info in enumerate(entry.infos):
-            claim = Claim(entry.found.source, info)
-            claims.append(claim)
-            if entry.folder is not None:
-                places[id(claim)] = (entry.folder, number)
-    identities = identify(claims)
-    for who in identities:
-        notes += [note for note in who.notes if note not in notes]
-    kept = [who for who in identities if options.ranks is None or who.rank in options.ranks]
-    used = [who for who in kept if _usable(who)]
-    origin_ns = min((who.claim.info.start_ns for who in used), default=0)
-    origin_ns -= origin_ns % 1000  # a whole microsecond, so that times keep the fractions that the profiler wrote
-    ranks = pl.DataFrame([_row(who) for who in kept] + rows, schema=RANKS.schema, orient="row")
-    parts = [(who, *places[id(who.claim)]) for who in used]
-    tables = {table.name: _concat(table, parts, origin_ns) for table in _RECORDED}
-    return Loaded(RunTables(ranks=ranks, tables=tables), tuple(notes))
-
-
-def _usable(who: Identity) -> bool:
-    return who.claim.info.status in _ANALYSABLE and not who.set_aside
-
-
-def _concat(table: Table, parts: Sequence[tuple[Identity, Path, int]], origin_ns: int) -> pl.LazyFrame:
-    """One table of all recordings, with rank and window, its times counted from the run's origin."""
-    time = _TIME_COLUMN.get(table.name, "start_ns")
-    frames = [
-        recordings.scan(folder, number, table.name).with_columns(
-            pl.lit(who.rank, pl.Int32).alias("rank"),
-            pl.lit(who.window, pl.Int16).alias("window"),
-            pl.col(time) - origin_ns,
-        )
-        for who, folder, number in parts
-    ]
-    return pl.concat(frames).select(table.schema.names()) if frames else table.empty().lazy()
-
-
-def _row(who: Identity) -> dict[str, object]:
-    """The ``ranks`` row of a recording. Its clock is taken as it is: correction 0, error unknown."""
-    info = who.claim.info
-    return {
-        "rank": who.rank,
-        "window": who.window,
-        "source": who.claim.source,
-        "process": info.process,
-        "status": "set_aside" if who.set_aside else info.status,
-        "reason": who.set_aside or info.reason,
-        "rank_source": who.rank_source,
-        "clock_offset_ns": 0,
-        "clock_error_ns": None,
-        "notes": list(info.notes),
-        **{name: getattr(info, name) for name in _COPIED},
-    }
-
-
-_COPIED = (
-    "world_size",
-    "backend",
-    "view",
-    "device_name",
-    "base_ns",
-    "complete_events",
-    "device_events",
-    "events_read",
-    "events_repaired",
-    "events_dropped",
-    "device_ns_touched",
-)
-
-
-def _failed(entry: _Stored) -> dict[str, object]:
-    """The ``ranks`` row of a file that could not be read: no rank, but never silence."""
-    info = Info(status="failed", reason=entry.error)
-    return _row(Identity(Claim(entry.found.source, info), -1, rank_source=""))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
-import polars as pl
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):

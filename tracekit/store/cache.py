@@ -15,7 +15,7 @@ from pathlib import Path
 
 import platformdirs
 
-from tracekit.store.recordings import FORMAT_VERSION, infos
+from tracekit.store.index import FORMAT_VERSION, infos
 
 _HASHED_WHOLE = 4 << 20
 _SAMPLE = 1 << 16

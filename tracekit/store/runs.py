@@ -16,9 +16,8 @@ import polars as pl
 from tracekit.model.errors import UnreadableError, UsageError
 from tracekit.model.run import RunTables
 from tracekit.model.tables import COLLECTIVES, EVENTS, MEMORY, STEPS
-from tracekit.store.recordings import FORMAT_VERSION
+from tracekit.store.index import FORMAT_VERSION, RUN_MARK
 
-_MARK = "tracekit.json"
 _RANKS = "ranks.parquet"
 _TABLES = (EVENTS, COLLECTIVES, STEPS, MEMORY)
 
@@ -44,23 +43,23 @@ def write_run(run: RunTables, folder: Path) -> list[Path]:
             suffix = f"-window-{window}" if window else ""
             files.append(folder / table.name / f"rank-{rank}{suffix}.parquet")
             run[table.name].filter(rank=rank, window=window).sink_parquet(files[-1])
-    files.append(folder / _MARK)
+    files.append(folder / RUN_MARK)
     files[-1].write_bytes(msgspec.json.encode(_Mark(FORMAT_VERSION)))
     return files
 
 
 def is_run(folder: Path) -> bool:
     """Whether *folder* was written by `write_run`, whole."""
-    return (folder / _MARK).is_file()
+    return (folder / RUN_MARK).is_file()
 
 
-def read_run(folder: Path) -> RunTables:
-    """Open what `write_run` wrote. Raises `UnreadableError` for a folder of another version."""
+def read_run(folder: Path, ranks: frozenset[int] | None = None) -> RunTables:
+    """Open what `write_run` wrote, or of it the *ranks* asked for. Raises `UnreadableError` for a folder of another version."""
     try:
-        mark = msgspec.json.decode((folder / _MARK).read_bytes(), type=_Mark)
+        mark = msgspec.json.decode((folder / RUN_MARK).read_bytes(), type=_Mark)
     except (OSError, msgspec.DecodeError) as error:
         raise UnreadableError(
-            f"its {_MARK} cannot be read ({error})", where=str(folder), remedy="convert again"
+            f"its {RUN_MARK} cannot be read ({error})", where=str(folder), remedy="convert again"
         ) from None
     if mark.format != FORMAT_VERSION:
         raise UnreadableError(
@@ -72,4 +71,6 @@ def read_run(folder: Path) -> RunTables:
     for table in _TABLES:
         files = sorted((folder / table.name).glob("*.parquet"))
         tables[table.name] = pl.concat([pl.scan_parquet(file) for file in files]) if files else table.empty().lazy()
-    return RunTables(ranks=pl.read_parquet(folder / _RANKS), tables=tables)
+    kept = pl.lit(True) if ranks is None else pl.col("rank").is_in(sorted(ranks))
+    every_rank = pl.read_parquet(folder / _RANKS)
+    return RunTables(ranks=every_rank.filter(kept), tables={name: table.filter(kept) for name, table in tables.items()})
