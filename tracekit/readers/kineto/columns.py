@@ -97,7 +97,8 @@ class Columns:
             complete = [event for event, good in zip(complete, usable, strict=True) if good]
             start, dur = start[usable], dur[usable]
         args = [event.args for event in complete]
-        if carrying := [i for i, a in enumerate(args) if a.collective is not None]:
+        if COLLECTIVE_KEY in block.text:
+            carrying = [i for i, a in enumerate(args) if a.collective is not None]
             add_details([complete[i] for i in carrying], COLLECTIVE_KEY, events, block.text)
             self.collectives += [(self.rows + i, a) for i in carrying if isinstance(a := complete[i].args, Details)]
         self._append(complete, args, start, dur)
@@ -225,7 +226,8 @@ def _nanoseconds(values: Sequence[Any]) -> Integers:
 
 def _integers(values: Sequence[Any]) -> Integers:
     """*values* as int64; what is no integer of that size becomes `ABSENT`."""
-    if values and values.count(values[0]) == len(values) and type(values[0]) is int:  # a block is mostly of one thread
+    if values and values[0] == values[-1] and type(values[0]) is int and values.count(values[0]) == len(values):
+        # a block is mostly of one thread, or without correlations
         return np.full(len(values), _integer(values[0]), dtype=np.int64)
     try:  # array.array takes a list in half the time that numpy does
         return np.frombuffer(array("q", values), dtype=np.int64)

@@ -21,7 +21,8 @@ LIMIT_NS = 1 << 62
 _NS_PER_US = 1000
 _FRACTION_BELOW_US = float(1 << 43)
 _WHOLE_BELOW_US = float(1 << 53)
-_FRACTION = re.compile(rb'"ts"\s*:\s*"?-?\d+\.\d*[1-9]')
+_FRACTION = re.compile(rb"\.(?:(?<=\d{13}\.)\d*[1-9]|\d{13,}[eE])")
+"""A fraction behind as many digits as such times have. It opens with a literal, so that most of the text is only scanned."""
 
 Nanoseconds = npt.NDArray[np.int64]
 
@@ -43,8 +44,12 @@ def from_numbers(microseconds: Sequence[float]) -> Nanoseconds:
 def raise_if_inexact(nanoseconds: Nanoseconds, text: bytes) -> None:
     """`InexactError` if doubles cannot have held the times of a block's *text*."""
     largest = max(int(nanoseconds.max()), -int(nanoseconds.min()), 0) // _NS_PER_US if nanoseconds.size else 0
-    if largest >= _FRACTION_BELOW_US and (largest >= _WHOLE_BELOW_US or _FRACTION.search(text)):
+    if largest >= _FRACTION_BELOW_US and (largest >= _WHOLE_BELOW_US or _has_fraction(text)):
         raise InexactError
+
+
+def _has_fraction(text: bytes) -> bool:
+    return b"." in text and _FRACTION.search(text) is not None
 
 
 def from_text(raw: msgspec.Raw) -> int | None:
