@@ -1,1 +1,20 @@
 """Runs inside somebody's training job: records what every rank did. Imports torch and jax only when they are used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracekit.instrument.profiling import Profile, profile
+    from tracekit.instrument.spans import span
+
+__all__ = ["Profile", "profile", "span"]
+
+_HOMES = {"Profile": "profiling", "profile": "profiling", "span": "spans"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tracekit.instrument' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"tracekit.instrument.{_HOMES[name]}"), name)

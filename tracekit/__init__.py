@@ -9,14 +9,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tracekit.version import __version__
+
 if TYPE_CHECKING:
     from tracekit.api import Run, open
+    from tracekit.instrument.profiling import profile
+    from tracekit.instrument.spans import span
     from tracekit.model.errors import TracekitError
 
-__version__ = "0.1.0"
-__all__ = ["Run", "TracekitError", "__version__", "open"]
+__all__ = ["Run", "TracekitError", "__version__", "open", "profile", "span"]
 
-_HOMES = {"Run": "tracekit.api", "open": "tracekit.api", "TracekitError": "tracekit.model.errors"}
+_HOMES = {
+    "Run": "tracekit.api",
+    "open": "tracekit.api",
+    "TracekitError": "tracekit.model.errors",
+    "profile": "tracekit.instrument.profiling",
+    "span": "tracekit.instrument.spans",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -46,6 +46,11 @@ class Run(RunTables):
         return self["steps"]
 
     @property
+    def pipeline(self) -> pl.LazyFrame:
+        """Every action of a pipeline schedule: `tracekit.model.tables.PIPELINE`."""
+        return self["pipeline"]
+
+    @property
     def memory(self) -> pl.LazyFrame:
         """Allocator events: `tracekit.model.tables.MEMORY`."""
         return self["memory"]
@@ -87,7 +92,7 @@ class Run(RunTables):
 
         inside = pl.col("step").is_in(steps)
         tables = {name: frame.filter(inside) if name in _STEPPED else frame for name, frame in self.tables.items()}
-        return RunTables(ranks=self.ranks, tables=tables)
+        return RunTables(ranks=self.ranks, tables=tables, sidecars=self.sidecars)
 
     def __repr__(self) -> str:
         return f"<tracekit run {self.title!r}: {self._summary()}>"
@@ -139,6 +144,7 @@ def open(
     return Run(
         ranks=loaded.tables.ranks,
         tables=loaded.tables.tables,
+        sidecars=loaded.tables.sidecars,
         title=" ".join(str(path) for path in paths),
         notes=loaded.notes,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 import polars as pl
@@ -71,7 +71,7 @@ def analyse(run: RunTables, analyses: Sequence[Analysis]) -> Outcome:
 
 
 def _only_analysed(run: RunTables) -> RunTables:
-    return RunTables(ranks=run.ranks.filter(pl.col("status").is_in(_ANALYSED)), tables=run.tables)
+    return replace(run, ranks=run.ranks.filter(pl.col("status").is_in(_ANALYSED)))
 
 
 def _in_order(analyses: Sequence[Analysis]) -> list[Analysis]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from tracekit.model.records import Sidecar
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,7 +19,9 @@ class RunTables:
     ranks: pl.DataFrame
     """`tables.RANKS`, one row per recording, readable or not."""
     tables: Mapping[str, pl.LazyFrame]
-    """``events``, ``collectives``, ``steps``, ``memory``; the runner adds what analyses derived."""
+    """``events``, ``collectives``, ``steps``, ``pipeline``, ``memory``; the runner adds what analyses derived."""
+    sidecars: Mapping[tuple[int, int], Sidecar] = field(default_factory=dict)
+    """What tracekit's recorder wrote beside the traces, by rank and window; empty for traces of other recorders."""
 
     def __getitem__(self, name: str) -> pl.LazyFrame:
         """The table called *name*; ``KeyError`` names the ones there are."""

@@ -191,6 +191,31 @@ MEMORY = Table(
     ),
 )
 
+PIPELINE = Table(
+    name="pipeline",
+    doc="Every action of a pipeline schedule: which stage worked on which microbatch, when, on the host's clock.",
+    columns=(
+        *timeline_columns(),
+        Column(name="stage", dtype=pl.Int32, nullable=True, doc="Stage; null where the schedule did not write it."),
+        Column(
+            name="chunk",
+            dtype=pl.Int32,
+            nullable=True,
+            doc="Which of the rank's own stages it is, from 0: interleaved schedules hold several.",
+        ),
+        Column(name="microbatch", dtype=pl.Int32, nullable=True, doc="Microbatch, from 0; null for actions on none."),
+        Column(
+            name="action",
+            dtype=pl.String,
+            doc="F forward, B backward, I and W its halves (gradients of input and of weights), SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD.",
+        ),
+        Column(name="lane", dtype=pl.Int64, doc="Thread that ran it."),
+        Column(name="start_ns", dtype=pl.Int64, unit="ns", doc="Start, from the run's origin."),
+        Column(name="dur_ns", dtype=pl.Int64, unit="ns", doc="Duration on the host."),
+        Column(name="step", dtype=pl.Int32, nullable=True, doc="As in ``events``."),
+    ),
+)
+
 RANKS = Table(
     name="ranks",
     doc="One row per recording of a rank, readable or not, with what was read, repaired and dropped.",
@@ -207,7 +232,7 @@ RANKS = Table(
         Column(
             name="rank_source",
             dtype=pl.String,
-            doc="How the rank was decided: ``distributedInfo``, ``process group``, ``file name``, ``device``, ``process``, ``order`` or ``only file``.",
+            doc="What decided the rank: ``sidecar``, ``distributedInfo``, ``process group``, ``file name``, ``device``, ``process``, ``order``, ``only file``.",
         ),
         Column(name="world_size", dtype=pl.Int32, nullable=True, doc="World size as recorded."),
         Column(name="backend", dtype=pl.String, nullable=True, doc="Communication backend as recorded."),
@@ -250,5 +275,8 @@ RANKS = Table(
     ),
 )
 
-TABLES: tuple[Table, ...] = (EVENTS, COLLECTIVES, STEPS, MEMORY, RANKS)
-"""Every table that a reader fills, in the order of the data dictionary."""
+RECORDED: tuple[Table, ...] = (EVENTS, COLLECTIVES, STEPS, PIPELINE, MEMORY)
+"""What a reader fills for each recording."""
+
+TABLES: tuple[Table, ...] = (*RECORDED, RANKS)
+"""Every table of a run, in the order of the data dictionary."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.model.errors import UnreadableError, UsageError
+from tracekit.readers import sidecar
 from tracekit.readers.sniff import sniff
 
 _SUFFIXES = (".json", ".json.gz", ".trace", ".trace.gz")
@@ -52,7 +53,7 @@ def _expand(given: str | Path) -> list[tuple[Path, Path, bool]]:
             )
         return inside
     if path.exists():
-        return [(path, path.parent, True)]
+        return [(sidecar.trace_of(path) or path, path.parent, True)]
     if _MAGIC_CHARACTERS & set(str(given)):
         matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
         expanded = [entry for match in matches for entry in _expand(match)]
@@ -68,6 +69,7 @@ def _files(folder: Path) -> list[Path]:
         path
         for path in folder.rglob("*")
         if path.is_file()
+        and sidecar.trace_of(path) is None
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and (path.name.endswith(_SUFFIXES) or _looks_like_trace(path))
     ]

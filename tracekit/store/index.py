@@ -8,7 +8,7 @@ import msgspec
 
 from tracekit.readers.recording import Info
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Counted up when tables or their meaning change: what an older version wrote is then read anew from the traces."""
 
 _INDEX = "recordings.json"

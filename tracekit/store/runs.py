@@ -2,7 +2,8 @@
 
 ranks.parquet
 events/rank-0.parquet, events/rank-1.parquet, ...      (rank-0-window-1.parquet for a rank's second recording)
-collectives/..., steps/..., memory/...
+collectives/..., steps/..., pipeline/..., memory/...
+sidecars.json                                          what the recorder wrote beside the traces, if it did
 tracekit.json                                          written last: without it the folder is not whole
 """
 
@@ -14,12 +15,21 @@ import msgspec
 import polars as pl
 
 from tracekit.model.errors import UnreadableError, UsageError
+from tracekit.model.records import Sidecar
 from tracekit.model.run import RunTables
-from tracekit.model.tables import COLLECTIVES, EVENTS, MEMORY, STEPS
+from tracekit.model.tables import RECORDED
 from tracekit.store.index import FORMAT_VERSION, RUN_MARK
 
 _RANKS = "ranks.parquet"
-_TABLES = (EVENTS, COLLECTIVES, STEPS, MEMORY)
+_SIDECARS = "sidecars.json"
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """An entry of ``sidecars.json``."""
+
+    rank: int
+    window: int
+    sidecar: Sidecar
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -35,7 +45,7 @@ def write_run(run: RunTables, folder: Path) -> list[Path]:
         raise UsageError("the folder is not empty", where=str(folder), remedy="give a new folder")
     run.ranks.write_parquet(folder / _RANKS)
     files = [folder / _RANKS]
-    for table in _TABLES:
+    for table in RECORDED:
         (folder / table.name).mkdir()
         for rank, window in (
             run.ranks.filter(pl.col("status").is_in(["read", "truncated"])).select("rank", "window").rows()
@@ -43,6 +53,9 @@ def write_run(run: RunTables, folder: Path) -> list[Path]:
             suffix = f"-window-{window}" if window else ""
             files.append(folder / table.name / f"rank-{rank}{suffix}.parquet")
             run[table.name].filter(rank=rank, window=window).sink_parquet(files[-1])
+    if run.sidecars:
+        files.append(folder / _SIDECARS)
+        files[-1].write_bytes(msgspec.json.encode([_Kept(*key, each) for key, each in run.sidecars.items()]))
     files.append(folder / RUN_MARK)
     files[-1].write_bytes(msgspec.json.encode(_Mark(FORMAT_VERSION)))
     return files
@@ -68,9 +81,21 @@ def read_run(folder: Path, ranks: frozenset[int] | None = None) -> RunTables:
             remedy="convert again",
         )
     tables = {}
-    for table in _TABLES:
+    for table in RECORDED:
         files = sorted((folder / table.name).glob("*.parquet"))
         tables[table.name] = pl.concat([pl.scan_parquet(file) for file in files]) if files else table.empty().lazy()
     kept = pl.lit(True) if ranks is None else pl.col("rank").is_in(sorted(ranks))
     every_rank = pl.read_parquet(folder / _RANKS)
-    return RunTables(ranks=every_rank.filter(kept), tables={name: table.filter(kept) for name, table in tables.items()})
+    return RunTables(
+        ranks=every_rank.filter(kept),
+        tables={name: table.filter(kept) for name, table in tables.items()},
+        sidecars=_sidecars(folder, ranks),
+    )
+
+
+def _sidecars(folder: Path, ranks: frozenset[int] | None) -> dict[tuple[int, int], Sidecar]:
+    try:
+        kept = msgspec.json.decode((folder / _SIDECARS).read_bytes(), type=list[_Kept])
+    except FileNotFoundError:
+        return {}
+    return {(each.rank, each.window): each.sidecar for each in kept if ranks is None or each.rank in ranks}

@@ -11,6 +11,7 @@ import polars as pl
 from tracekit.model.tables import CLASSES, EVENTS, KINDS, MEMORY, STEPS, Class, Kind, Name
 from tracekit.readers import repair, steps
 from tracekit.readers.health import Health
+from tracekit.readers.kineto import pipeline
 from tracekit.readers.kineto.collectives import Communication, communication
 from tracekit.readers.kineto.columns import KIND_CODE, Columns
 from tracekit.readers.kineto.events import ABSENT
@@ -98,6 +99,7 @@ def _recording(trace: Trace, part: Part, comm: Communication, memory: pl.DataFra
     tables = {
         "collectives": comm.table(trace, step),
         "steps": _steps_table(trace, found, step),
+        "pipeline": pipeline.table(trace, step),
         "memory": memory,
         "events": _events(trace, step),  # last: it uses the trace up
     }

@@ -1,0 +1,107 @@
+"""Builds the sidecar: who this rank is, how the model is parallelised, and what the recording was."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import torch
+
+from tracekit.instrument.facts import Facts
+from tracekit.instrument.hooks.survey import device
+from tracekit.instrument.process import Process, distributed
+from tracekit.instrument.settings import Settings
+from tracekit.instrument.writer import Files
+from tracekit.model.records import SIDECAR_VERSION, Device, Model, Sidecar, Strategy
+from tracekit.version import __version__
+
+_LIBRARIES = ("torch", "triton", "transformer-engine", "flash-attn", "deepspeed", "megatron-core", "torchtitan", "jax")
+_ALLOWED = (
+    "NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_P2P_DISABLE",
+    "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE", "NCCL_NET_GDR_LEVEL", "NCCL_NVLS_ENABLE", "NCCL_CTA_POLICY",
+    "NCCL_LAUNCH_ORDER_IMPLICIT", "NCCL_GRAPH_MIXING_SUPPORT", "RCCL_MSCCL_ENABLE", "TORCH_NCCL_AVOID_RECORD_STREAMS",
+    "TORCH_NCCL_HIGH_PRIORITY", "TORCH_NCCL_BLOCKING_WAIT", "TORCH_FR_BUFFER_SIZE", "TORCH_DISTRIBUTED_DEBUG",
+    "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "GPU_MAX_HW_QUEUES", "HSA_FORCE_FINE_GRAIN_PCIE",
+)  # fmt: skip
+"""Settings that change speed and hold no names, paths or secrets. Nothing else of the environment is read."""
+
+
+def build(settings: Settings, who: Process, facts: Facts, files: Files) -> Sidecar:
+    """The sidecar of one cycle."""
+    dist = distributed()
+    return Sidecar(
+        version=SIDECAR_VERSION,
+        tracekit=__version__,
+        trace=files.trace,
+        rank=who.rank,
+        world_size=who.world_size,
+        local_rank=who.local_rank,
+        backend=dist.get_backend() if dist else "",
+        launcher=who.launcher,
+        device=_device(),
+        groups=facts.groups,
+        mesh=facts.mesh,
+        strategy=_strategy(settings, facts),
+        model=Model(
+            parameters=facts.parameters,
+            parameter_bytes=facts.parameter_bytes,
+            flops_per_step=facts.flops,
+            tokens_per_step=settings.tokens_per_step,
+        ),
+        collectives=facts.collectives,
+        routing=tuple(facts.routing),
+        clock=facts.clock,
+        versions={"python": platform.python_version(), **_versions()},
+        settings={name: os.environ[name] for name in _ALLOWED if name in os.environ},
+        profiler={
+            name: getattr(settings, name)
+            for name in ("skip", "warmup", "active", "repeat", "shapes", "stacks", "memory")
+        },
+        first_step=facts.first_step,
+        steps=facts.steps,
+        hooks=dict(facts.hooks),
+        dropped=dict(facts.dropped),
+        complete=facts.complete,
+    )
+
+
+def _strategy(settings: Settings, facts: Facts) -> Strategy:
+    return Strategy(
+        data_parallel=facts.data_parallel,
+        bucket_bytes=facts.bucket_bytes,
+        tensor_parallel=facts.tensor_parallel,
+        sequence_parallel=facts.sequence_parallel,
+        pipeline_schedule=facts.pipeline_schedule,
+        stages=facts.stages,
+        microbatches=facts.microbatches,
+        recompute=facts.recompute,
+        precision=facts.precision,
+        compiled=facts.compiled,
+        declared=dict(settings.strategy),
+    )
+
+
+def _device() -> Device:
+    found = device()
+    if found.type == "cpu":
+        return Device(kind="cpu", name=platform.machine())
+    index = torch.accelerator.current_device_index()
+    module = getattr(torch, found.type)
+    return Device(kind=found.type, name=str(module.get_device_name(index)), index=index)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for library in _LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    if torch.version.cuda:
+        found["cuda"] = torch.version.cuda
+    if "torch.cuda.nccl" in sys.modules and torch.cuda.is_available() and torch.distributed.is_nccl_available():
+        found["nccl"] = ".".join(str(part) for part in torch.cuda.nccl.version())
+    return found

@@ -1,0 +1,101 @@
+"""Records with `torch.profiler` and hands what it recorded to the writer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, record_function
+
+from tracekit.instrument import hooks, say, sidecar
+from tracekit.instrument.clock import ClockWatch
+from tracekit.instrument.flops import FlopCount
+from tracekit.instrument.process import this_process
+from tracekit.instrument.settings import Settings
+from tracekit.instrument.writer import Files, Writer
+
+
+class TorchProfiler:
+    """A `tracekit.instrument.recorder.Profiler` of torch. Raises ``OSError`` when the output folder cannot be written."""
+
+    annotate: type[record_function] = record_function
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._writer = Writer(settings.out)
+        self._hooks = hooks.Hooks(settings)
+        self._clock = ClockWatch()
+        self._flops = FlopCount(settings.flops and settings.warmup > 0)
+        self._step = 0
+        self._cycle = 0
+        self._profiler = torch.profiler.profile(
+            activities=_activities(),
+            schedule=torch.profiler.schedule(
+                skip_first=settings.skip,
+                wait=0,
+                warmup=settings.warmup,
+                active=settings.active,
+                repeat=settings.repeat,
+            ),
+            on_trace_ready=self._ready,
+            record_shapes=settings.shapes,
+            with_stack=settings.stacks,
+            profile_memory=settings.memory,
+        )
+
+    def start(self) -> None:
+        self._hooks.install()
+        if self._settings.records(0):  # who answers
+            say.attempt("measuring the clock", self._clock.start)
+        self._profiler.start()
+        self._begin_step()
+
+    def step(self) -> None:
+        self._flops.stop()
+        self._step += 1
+        self._profiler.step()
+        self._begin_step()
+
+    def stop(self) -> None:
+        self._flops.stop()
+        self._profiler.stop()
+        self._hooks.remove()
+
+    def wait(self) -> None:
+        self._writer.wait()
+        self._clock.stop()  # only now: other ranks may have been asking
+
+    def _begin_step(self) -> None:
+        if self._step == self._settings.skip:
+            self._flops.start()
+
+    def _ready(self, profiler: Any) -> None:
+        """A cycle was recorded. Learn what only this thread can know; the rest is the writer's."""
+        who = this_process()
+        files = Files(who.rank, self._cycle)
+        expected = self._settings.active
+        first = self._settings.skip + self._cycle * (self._settings.warmup + expected) + self._settings.warmup
+        steps = min(self._step - first, expected)
+        facts = self._hooks.facts()
+        facts.first_step, facts.steps, facts.complete = first, steps, steps == expected
+        facts.flops = self._flops.count
+        facts.clock = say.attempt("measuring the clock", self._clock.measure)
+        record = say.attempt("the sidecar", sidecar.build, self._settings, who, facts, files)
+        self._cycle += 1
+        self._writer.write(profiler.profiler, record, files)
+
+
+def _activities() -> list[ProfilerActivity]:
+    """What this machine's profiler supports: host operators and every kind of accelerator that is there."""
+    available = torch.profiler.supported_activities()
+    return [a for a in ProfilerActivity.__members__.values() if a in available and _is_there(a.name)]
+
+
+def _is_there(activity: str) -> bool:
+    """Torch's profiler supports more than the machine has, and warns of what it has not."""
+    if activity == "CPU":
+        return True
+    module = getattr(
+        torch, {"PrivateUse1": torch._C._get_privateuse1_backend_name()}.get(activity, activity.lower()), None
+    )
+    return bool(module is not None and getattr(module, "is_available", bool)())
