@@ -6,12 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tracekit.instrument.moe import routing
     from tracekit.instrument.profiling import Profile, profile
     from tracekit.instrument.spans import span
 
-__all__ = ["Profile", "profile", "span"]
+__all__ = ["Profile", "profile", "routing", "span"]
 
-_HOMES = {"Profile": "profiling", "profile": "profiling", "span": "spans"}
+_HOMES = {"Profile": "profiling", "profile": "profiling", "routing": "moe", "span": "spans"}
 
 
 def __getattr__(name: str) -> Any:

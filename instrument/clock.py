@@ -5,6 +5,7 @@ No collective is needed, so ranks need not measure at the same moment and none w
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import struct
@@ -42,7 +43,7 @@ class ClockWatch:
             return
         if dist.get_rank() == 0:
             self._server = _Server(self._now)
-            _store(dist).set(_KEY, self._server.address())
+            _store(dist).set(_KEY, self._server.key())
         else:
             self._first = self._ask(dist)
 
@@ -80,18 +81,21 @@ class ClockWatch:
         with suppress(OSError, RuntimeError):
             store = _store(dist)
             store.wait([_KEY], _timedelta(_PATIENCE_S))
-            return ask(store.get(_KEY), self._now)
+            return ask(_host(store), store.get(_KEY), self._now)
         return None
 
 
-def ask(address: bytes, now: Now) -> Clock | None:
-    """Ping the server at *address* and keep the quickest answer: its error is half the round trip. None without an answer."""
-    port, token, host = address.split(b"|", 2)
+def ask(host: str, key: bytes, now: Now) -> Clock | None:
+    """Ping the server on *host* and keep the quickest answer: its error is half the round trip. None without an answer.
+
+    *key* is what the server published: its port and the token that it answers to.
+    """
+    port, token = key.split(b"|")
     best: tuple[int, int, int] | None = None
     answered = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.settimeout(_ANSWER_S)
-        link.connect((host.decode(), int(port)))
+        link.connect((host, int(port)))
         for number in range(_ROUND_TRIPS):
             ping = token + number.to_bytes(4, "big")
             sent = now()
@@ -126,9 +130,8 @@ class _Server:
         self._thread = threading.Thread(target=self._serve, name="tracekit-clock", daemon=True)
         self._thread.start()
 
-    def address(self) -> bytes:
-        host = socket.gethostbyname(socket.gethostname())
-        return b"%d|%b|%b" % (self._socket.getsockname()[1], self._token, host.encode())
+    def key(self) -> bytes:
+        return b"%d|%b" % (self._socket.getsockname()[1], self._token)
 
     def _serve(self) -> None:
         while not self._closing:
@@ -147,6 +150,16 @@ class _Server:
 
 def _store(dist: Any) -> Any:
     return dist.distributed_c10d._get_default_store()
+
+
+def _host(store: Any) -> str:
+    """Where rank 0 is: where its store is, or what the launcher said."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    host = getattr(store, "host", None) or os.environ.get("MASTER_ADDR")
+    if not host:
+        raise OSError("nobody says where rank 0 is")
+    return str(host)
 
 
 def _timedelta(seconds: float) -> Any:

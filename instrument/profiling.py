@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from os import PathLike
 from types import TracebackType
@@ -61,6 +62,8 @@ class Profile:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = from_environment() or settings
+        if (auto := sys.modules.get("tracekit.instrument.auto")) is not None:
+            auto.disarm()  # the script records itself
         self._recorder = Recorder(self.settings, profiler_for_this_process)
 
     def __enter__(self) -> Profile:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol
 
@@ -43,8 +44,9 @@ class Recorder:
         self._settings = settings
         self._make = profiler
         self._profiler: Profiler | None = None
+        self._unwritten: Profiler | None = None
         self._left = settings.skip + settings.repeat * (settings.warmup + settings.active)
-        self._restore_signal: Callable[[], None] = lambda: None
+        self._terminator = Terminator(self.stop)
         self.started = False
 
     @property
@@ -69,7 +71,7 @@ class Recorder:
         say.attempt("starting the profiler", self._profiler.start)
         switch.annotate = self._profiler.annotate
         atexit.register(self.stop)
-        self._restore_signal = _on_terminate(self.stop)
+        self._terminator.install()
 
     def step(self) -> None:
         """A step has ended. After the last recorded one everything is written and nothing is left behind in the loop."""
@@ -78,46 +80,59 @@ class Recorder:
         say.attempt("the profiler's step", self._profiler.step)
         self._left -= 1
         if self._left <= 0:
-            self._finish(wait=False)
+            self._end()
 
     def stop(self) -> None:
-        """End the recording, whatever is missing of it, and wait until it is written."""
-        self._finish(wait=True)
+        """End the recording, whatever is missing of it, and return when it is written."""
+        with self._terminator.held():
+            self._end()
+            unwritten, self._unwritten = self._unwritten, None
+            if unwritten is not None:
+                say.attempt("writing the trace", unwritten.wait)
+                atexit.unregister(self.stop)
 
-    def _finish(self, *, wait: bool) -> None:
+    def _end(self) -> None:
         profiler, self._profiler = self._profiler, None
         if profiler is not None:
             switch.annotate = None
+            self._unwritten = profiler
             say.attempt("stopping the profiler", profiler.stop)
-            self._restore_signal()
             _running.remove(self)
-            self._finished = profiler
-        if wait and (finished := getattr(self, "_finished", None)) is not None:
-            atexit.unregister(self.stop)
-            say.attempt("writing the trace", finished.wait)
 
 
-def _on_terminate(stop: Callable[[], Any]) -> Callable[[], None]:
-    """Have *stop* called when the process is told to end (SIGTERM: torchrun does so to all ranks when one fails).
+class Terminator:
+    """Has *stop* called when the process is told to end: torchrun sends SIGTERM to all ranks when one has failed.
 
-    Returns what puts the old handler back. Only the main thread may set handlers; elsewhere this does nothing.
+    Only the main thread may set handlers; elsewhere this does nothing.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return lambda: None
-    before = signal.getsignal(signal.SIGTERM)
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop()
-        if callable(before):
-            before(number, frame)
-        else:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._before: Any = None
+        self._installed = self._holding = self._told = False
 
-    signal.signal(signal.SIGTERM, handle)
-    return lambda: _put_back(handle, before)
+    def install(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGTERM, self._handle)
+            self._installed = True
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A signal that comes inside waits for the end of it. Afterwards the old handler is back."""
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+            told, self._told = self._told, False
+            if self._installed and threading.current_thread() is threading.main_thread():
+                self._installed = False
+                if signal.getsignal(signal.SIGTERM) == self._handle:
+                    signal.signal(signal.SIGTERM, self._before)
+            if told:
+                signal.raise_signal(signal.SIGTERM)
 
-def _put_back(mine: Any, before: Any) -> None:
-    if signal.getsignal(signal.SIGTERM) is mine:
-        signal.signal(signal.SIGTERM, before)
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self._told = True
+        if not self._holding:
+            self._stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.profiler import ProfilerActivity, record_function
 from tracekit.instrument import hooks, say, sidecar
 from tracekit.instrument.clock import ClockWatch
 from tracekit.instrument.flops import FlopCount
+from tracekit.instrument.journal import Journal
 from tracekit.instrument.process import this_process
 from tracekit.instrument.settings import Settings
 from tracekit.instrument.writer import Files, Writer
@@ -28,6 +30,8 @@ class TorchProfiler:
         self._flops = FlopCount(settings.flops and settings.warmup > 0)
         self._step = 0
         self._cycle = 0
+        self._journal: Journal | None = None
+        self._begun_ns = 0
         self._profiler = torch.profiler.profile(
             activities=_activities(),
             schedule=torch.profiler.schedule(
@@ -52,6 +56,8 @@ class TorchProfiler:
 
     def step(self) -> None:
         self._flops.stop()
+        if self._journal is not None:
+            self._journal.step(self._step, self._begun_ns, time.time_ns())
         self._step += 1
         self._profiler.step()
         self._begin_step()
@@ -68,21 +74,31 @@ class TorchProfiler:
     def _begin_step(self) -> None:
         if self._step == self._settings.skip:
             self._flops.start()
+        if self._step == self._first_recorded() and self._cycle < self._settings.repeat:
+            self._journal = say.attempt("the journal", self._writer.journal, self._files())
+        self._begun_ns = time.time_ns()
+
+    def _first_recorded(self) -> int:
+        """The first step that the current cycle records."""
+        settings = self._settings
+        return settings.skip + self._cycle * (settings.warmup + settings.active) + settings.warmup
+
+    def _files(self) -> Files:
+        return Files(this_process().rank, self._cycle)
 
     def _ready(self, profiler: Any) -> None:
         """A cycle was recorded. Learn what only this thread can know; the rest is the writer's."""
         who = this_process()
-        files = Files(who.rank, self._cycle)
-        expected = self._settings.active
-        first = self._settings.skip + self._cycle * (self._settings.warmup + expected) + self._settings.warmup
+        files, first, expected = self._files(), self._first_recorded(), self._settings.active
         steps = min(self._step - first, expected)
         facts = self._hooks.facts()
         facts.first_step, facts.steps, facts.complete = first, steps, steps == expected
         facts.flops = self._flops.count
         facts.clock = say.attempt("measuring the clock", self._clock.measure)
         record = say.attempt("the sidecar", sidecar.build, self._settings, who, facts, files)
+        journal, self._journal = self._journal, None
         self._cycle += 1
-        self._writer.write(profiler.profiler, record, files)
+        self._writer.write(profiler.profiler, record, files, journal)
 
 
 def _activities() -> list[ProfilerActivity]:

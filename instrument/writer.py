@@ -14,6 +14,8 @@ from typing import Any
 from isal import igzip
 
 from tracekit.instrument import say
+from tracekit.instrument.journal import SUFFIX as JOURNAL_SUFFIX
+from tracekit.instrument.journal import Journal
 from tracekit.model.records import SIDECAR_SUFFIX, TRACE_SUFFIX, Sidecar, encode
 
 _FAST = 1
@@ -48,15 +50,19 @@ class Writer:
         self._folder.mkdir(parents=True, exist_ok=True)
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise PermissionError(f"the folder {folder} cannot be written into: give another with out=")
-        self._queue: SimpleQueue[tuple[Any, Sidecar | None, Files] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Any, Sidecar | None, Files, Journal | None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def write(self, recorded: Any, sidecar: Sidecar | None, files: Files) -> None:
-        """Queue the *recorded* cycle (anything with ``export_chrome_trace(path)``) and its *sidecar*."""
+    def journal(self, files: Files) -> Journal:
+        """A journal for the cycle that is to become *files*."""
+        return Journal(self._folder / (files.stem + JOURNAL_SUFFIX))
+
+    def write(self, recorded: Any, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
+        """Queue the *recorded* cycle (anything with ``export_chrome_trace(path)``), its *sidecar* and its *journal*."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="tracekit-writer", daemon=True)
             self._thread.start()
-        self._queue.put((recorded, sidecar, files))
+        self._queue.put((recorded, sidecar, files, journal))
 
     def wait(self) -> None:
         """Return when everything queued is written."""
@@ -69,7 +75,7 @@ class Writer:
         while (job := self._queue.get()) is not None:
             say.attempt(f"writing {self._folder / job[2].trace}", self._write, *job)
 
-    def _write(self, recorded: Any, sidecar: Sidecar | None, files: Files) -> None:
+    def _write(self, recorded: Any, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
         plain, packed = self._part(files.stem + ".json"), self._part(files.trace)
         try:
             recorded.export_chrome_trace(str(plain))
@@ -81,6 +87,8 @@ class Writer:
                 part.write_bytes(encode(sidecar))
                 part.replace(self._folder / files.sidecar)
             packed.replace(self._folder / files.trace)
+            if journal is not None:
+                journal.remove()
         finally:
             for leftover in (plain, packed, self._part(files.sidecar)):
                 with suppress(OSError):

@@ -15,7 +15,18 @@ from tracekit.instrument.settings import Settings
 
 Install = Callable[[Facts, Settings], Callable[[], None]]
 
-HOOKS = ("optimizer", "pipeline", "recompute", "modules", "collector", "saving", "allocator", "collectives", "survey")
+HOOKS = (
+    "optimizer",
+    "pipeline",
+    "recompute",
+    "modules",
+    "collector",
+    "saving",
+    "allocator",
+    "collectives",
+    "experts",
+    "survey",
+)
 """In the order of installation; they are removed, and their facts gathered, in the order given."""
 
 

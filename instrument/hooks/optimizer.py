@@ -6,9 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torch.optim.optimizer import register_optimizer_step_post_hook
-
 from tracekit.instrument.facts import Facts
+from tracekit.instrument.optimizer_steps import listen
 from tracekit.instrument.settings import Settings
 
 
@@ -16,9 +15,9 @@ def install(facts: Facts, _settings: Settings) -> Callable[[], None]:
     """Note every optimizer at its first step. Torch itself writes the ranges ``Optimizer.step#...``."""
     seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def note(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def note(optimizer: Any) -> None:
         if optimizer not in seen:
             seen.add(optimizer)
             facts.optimizers.append(weakref.ref(optimizer))
 
-    return register_optimizer_step_post_hook(note).remove
+    return listen(note)

@@ -20,11 +20,12 @@ from tracekit.cli.convert import convert
 from tracekit.cli.demo import demo
 from tracekit.cli.doctor import doctor
 from tracekit.cli.explain import explain
+from tracekit.cli.record import record
 from tracekit.cli.streams import say
 from tracekit.model.errors import ExitCode, TracekitError
 
 DEBUG_VARIABLE: Final = "TRACEKIT_DEBUG"
-COMMANDS: Final = (analyze, doctor, convert, explain, demo)
+COMMANDS: Final = (record, analyze, doctor, convert, explain, demo)
 """Every command, in the order of the help."""
 
 app = typer.Typer(

@@ -58,6 +58,8 @@ class _Part:
         frame = recordings.scan(self.place.folder, self.place.number, table)
         if table == "collectives" and self.place.sidecar is not None:
             return sidecars.describe(frame, self.place.sidecar)
+        if table == "steps" and self.place.sidecar is not None:
+            return sidecars.completed(frame, self.place.sidecar)
         return frame
 
 

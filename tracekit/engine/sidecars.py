@@ -69,3 +69,10 @@ def describe(collectives: pl.LazyFrame, sidecar: Sidecar) -> pl.LazyFrame:
     known = pl.DataFrame(found, schema=schema)
     filled = frame.with_row_index("row").update(known, on="row", how="left")
     return filled.drop("row").lazy()
+
+
+def completed(steps: pl.LazyFrame, sidecar: Sidecar) -> pl.LazyFrame:
+    """The ``steps`` of one recording; those beyond the completed ones that the *sidecar* counts are not complete."""
+    if sidecar.complete:
+        return steps
+    return steps.with_columns(complete=pl.col("complete") & (pl.col("start_ns").rank("ordinal") <= sidecar.steps))

@@ -126,7 +126,8 @@ class Routing(Record, frozen=True):
     """Tokens that a mixture-of-experts layer sent to each expert in one call."""
 
     layer: str
-    step: int
+    call: int
+    """Number of the layer's call in the recording, warm-up included, from 0."""
     tokens: tuple[int, ...]
 
 
