@@ -79,10 +79,14 @@ class Profile:
             return
         self._recorder.step()
 
+    def stop(self) -> None:
+        """End the recording and return when it is written. Leaving the ``with`` block does, and so does the process's end."""
+        self._recorder.stop()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._recorder.stop()
+        self.stop()
 
     def __call__(self, function: F) -> F:
         """Decorate *function*, each call of which is a step; the recording ends by itself, or with the process."""

@@ -29,6 +29,9 @@ class Profiler(Protocol):
     def stop(self) -> None:
         """The loop has ended, or the process is about to. What was recorded and not yet written is handed to the writer."""
 
+    def abandon(self) -> None:
+        """A call has failed: undo what can be undone safely."""
+
     def wait(self) -> None:
         """Return when everything is on disk."""
 
@@ -68,19 +71,19 @@ class Recorder:
         if self._profiler is None:
             _running.remove(self)
             return
-        say.attempt("starting the profiler", self._profiler.start)
-        switch.annotate = self._profiler.annotate
         atexit.register(self.stop)
         self._terminator.install()
+        if self._does("starting the profiler", self._profiler.start):
+            switch.annotate = self._profiler.annotate
 
     def step(self) -> None:
         """A step has ended. After the last recorded one everything is written and nothing is left behind in the loop."""
         if self._profiler is None:
             return
-        say.attempt("the profiler's step", self._profiler.step)
-        self._left -= 1
-        if self._left <= 0:
-            self._end()
+        if self._does("the profiler's step", self._profiler.step):
+            self._left -= 1
+            if self._left <= 0:
+                self._end()
 
     def stop(self) -> None:
         """End the recording, whatever is missing of it, and return when it is written."""
@@ -98,6 +101,18 @@ class Recorder:
             self._unwritten = profiler
             say.attempt("stopping the profiler", profiler.stop)
             _running.remove(self)
+
+    def _does(self, what: str, call: Callable[[], None]) -> bool:
+        """Whether *call* works. If it does not, that was the recording; what it has is still written."""
+        if say.succeeds(what, call):
+            return True
+        profiler, self._profiler = self._profiler, None
+        switch.annotate = None
+        if profiler is not None:
+            self._unwritten = profiler
+            say.attempt("undoing the hooks", profiler.abandon)
+            _running.remove(self)
+        return False
 
 
 class Terminator:

@@ -36,6 +36,19 @@ def attempt(what: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwar
         return None
 
 
+def succeeds(what: str, function: Callable[[], None]) -> bool:
+    """`attempt`, for whoever must know."""
+    done = False
+
+    def call() -> None:
+        nonlocal done
+        function()
+        done = True
+
+    attempt(what, call)
+    return done
+
+
 def _ensure_visible() -> None:
     if not _logger.handlers and not logging.getLogger().handlers:
         handler = logging.StreamHandler()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -34,13 +37,7 @@ class TorchProfiler:
         self._begun_ns = 0
         self._profiler = torch.profiler.profile(
             activities=_activities(),
-            schedule=torch.profiler.schedule(
-                skip_first=settings.skip,
-                wait=0,
-                warmup=settings.warmup,
-                active=settings.active,
-                repeat=settings.repeat,
-            ),
+            schedule=_schedule(settings),
             on_trace_ready=self._ready,
             record_shapes=settings.shapes,
             with_stack=settings.stacks,
@@ -51,7 +48,8 @@ class TorchProfiler:
         self._hooks.install()
         if self._settings.records(0):  # who answers
             say.attempt("measuring the clock", self._clock.start)
-        self._profiler.start()
+        with _quiet():
+            self._profiler.start()
         self._begin_step()
 
     def step(self) -> None:
@@ -59,12 +57,20 @@ class TorchProfiler:
         if self._journal is not None:
             self._journal.step(self._step, self._begun_ns, time.time_ns())
         self._step += 1
-        self._profiler.step()
+        with _quiet():
+            self._profiler.step()
         self._begin_step()
 
     def stop(self) -> None:
         self._flops.stop()
-        self._profiler.stop()
+        try:
+            with _quiet():
+                self._profiler.stop()
+        finally:
+            self._hooks.remove()
+
+    def abandon(self) -> None:
+        """After a failed `start` or `step`: leave torch's profiler as it is, for stopping it once more may crash the process."""
         self._hooks.remove()
 
     def wait(self) -> None:
@@ -75,7 +81,7 @@ class TorchProfiler:
         if self._step == self._settings.skip:
             self._flops.start()
         if self._step == self._first_recorded() and self._cycle < self._settings.repeat:
-            self._journal = say.attempt("the journal", self._writer.journal, self._files())
+            self._journal = say.attempt("the journal", self._writer.journal, this_process(), self._files())
         self._begun_ns = time.time_ns()
 
     def _first_recorded(self) -> int:
@@ -99,6 +105,21 @@ class TorchProfiler:
         journal, self._journal = self._journal, None
         self._cycle += 1
         self._writer.write(profiler.profiler, record, files, journal)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch's profiler warns while it changes its state; where warnings are errors that leaves it broken, to the point of crashing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _schedule(settings: Settings) -> Callable[[int], torch.profiler.ProfilerAction]:
+    with _quiet():  # torch warns of a warm-up of 0, which is what was asked for
+        return torch.profiler.schedule(
+            skip_first=settings.skip, wait=0, warmup=settings.warmup, active=settings.active, repeat=settings.repeat
+        )
 
 
 def _activities() -> list[ProfilerActivity]:

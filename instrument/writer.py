@@ -16,6 +16,7 @@ from isal import igzip
 from tracekit.instrument import say
 from tracekit.instrument.journal import SUFFIX as JOURNAL_SUFFIX
 from tracekit.instrument.journal import Journal
+from tracekit.instrument.process import Process
 from tracekit.model.records import SIDECAR_SUFFIX, TRACE_SUFFIX, Sidecar, encode
 
 _FAST = 1
@@ -53,9 +54,9 @@ class Writer:
         self._queue: SimpleQueue[tuple[Any, Sidecar | None, Files, Journal | None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def journal(self, files: Files) -> Journal:
+    def journal(self, who: Process, files: Files) -> Journal:
         """A journal for the cycle that is to become *files*."""
-        return Journal(self._folder / (files.stem + JOURNAL_SUFFIX))
+        return Journal(self._folder / (files.stem + JOURNAL_SUFFIX), who)
 
     def write(self, recorded: Any, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
         """Queue the *recorded* cycle (anything with ``export_chrome_trace(path)``), its *sidecar* and its *journal*."""
@@ -77,6 +78,8 @@ class Writer:
 
     def _write(self, recorded: Any, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
         plain, packed = self._part(files.stem + ".json"), self._part(files.trace)
+        if journal is not None:
+            journal.close()
         try:
             recorded.export_chrome_trace(str(plain))
             with plain.open("rb") as source, igzip.open(packed, "wb", compresslevel=_FAST) as target:

@@ -39,12 +39,15 @@ class Metadata(msgspec.Struct, frozen=True):
     distributed: DistributedInfo = DistributedInfo()
     devices: tuple[Device, ...] = ()
     base_ns: int = 0
+    journal: bool = False
+    """Whether this is the recorder's journal: completed steps of a rank that ended before it could write its trace."""
 
 
 _FIELDS: dict[str, tuple[bytes, Any]] = {
     "distributed": (b"distributedInfo", DistributedInfo),
     "devices": (b"deviceProperties", tuple[Device, ...]),
     "base_ns": (b"baseTimeNanoseconds", Base),
+    "journal": (b"tracekitJournal", bool),
 }
 
 

@@ -34,11 +34,14 @@ def _read(source: Source) -> list[Recording]:
     _gather(blocks, Decoder(health), columns)
     if not blocks.started:
         _raise_unreadable(source, blocks)
-    if not blocks.ended:
+    found = metadata.parse(blocks.header, blocks.trailer)
+    if found.journal:
+        health.truncated = "the process ended before it could write its trace: only its completed steps are known"
+    elif not blocks.ended:
         health.truncated = source.damage or "the file ends inside its event list"
     elif source.damage:
         health.note(source.damage)
-    return recordings(columns, metadata.parse(blocks.header, blocks.trailer), health)
+    return recordings(columns, found, health)
 
 
 def _gather(blocks: Blocks, decoder: Decoder, columns: Columns) -> None:

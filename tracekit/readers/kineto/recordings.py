@@ -192,7 +192,7 @@ def _step_of_events(trace: Trace, found: steps.Steps) -> Array:
 
 def _steps_table(trace: Trace, found: steps.Steps, step: Array) -> pl.DataFrame:
     complete = np.ones(len(found.number), dtype=bool)
-    if trace.health.truncated and len(complete):
+    if trace.health.truncated and len(complete) and not trace.metadata.journal:
         complete = _whole_steps(trace, found, step)
     frame = pl.DataFrame(
         {
