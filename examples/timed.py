@@ -1,0 +1,63 @@
+"""Layers that sleep instead of computing, so that more ranks than cores do not fight for them.
+
+Everything else stays real: autograd, the schedule, the messages. The sleep is an operator of its own, which traces show as compute.
+The gradient of the weight has a graph node of its own (the parameter passes through `_Weight`), or the zero-bubble schedules,
+which run it later, would run both halves of the backward at once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer import WIDTH
+
+
+@torch.library.custom_op("timed::compute", mutates_args=())
+def compute(x: torch.Tensor, milliseconds: float) -> torch.Tensor:
+    """Take *milliseconds*, as a device would, and give *x* back."""
+    time.sleep(milliseconds / 1000)
+    return x.clone()
+
+
+class _Weight(torch.autograd.Function):
+    """The parameter as it is; its backward takes the time of the weight's gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: torch.Tensor, milliseconds: float) -> torch.Tensor:
+        ctx.milliseconds = milliseconds
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return compute(gradients[0], ctx.milliseconds), None
+
+
+class _Layer(torch.autograd.Function):
+    """x + weight; forward and the gradient of the input take their time."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, forward_ms: float, backward_ms: float) -> torch.Tensor:
+        ctx.milliseconds = backward_ms
+        return compute(x + weight, forward_ms)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
+        gradient = compute(gradients[0], ctx.milliseconds)
+        return gradient, gradient.flatten(0, -2).sum(0), None, None
+
+
+class TimedLayer(nn.Module):
+    """A layer whose forward, input gradient and weight gradient take *milliseconds* each."""
+
+    def __init__(self, milliseconds: float) -> None:
+        super().__init__()
+        self.milliseconds = milliseconds
+        self.weight = nn.Parameter(torch.zeros(WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = _Weight.apply(self.weight, self.milliseconds)
+        return _Layer.apply(x, weight, self.milliseconds, self.milliseconds)
