@@ -9,13 +9,17 @@ The code stays the only place where a column, a metric, an option or an exit cod
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields
 from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent
 
 import polars as pl
 from typer.testing import CliRunner
@@ -23,9 +27,12 @@ from typer.testing import CliRunner
 from tracekit.analyses import ANALYSES
 from tracekit.cli import COMMANDS, app
 from tracekit.engine.derived import DERIVED
+from tracekit.instrument.settings import Settings
+from tracekit.model import records
 from tracekit.model.analysis import Analysis
 from tracekit.model.errors import ExitCode
 from tracekit.model.metric import METRICS
+from tracekit.model.records import SIDECAR_SUFFIX, SIDECAR_VERSION
 from tracekit.model.table import DType, Table
 from tracekit.model.tables import TABLES
 
@@ -164,6 +171,45 @@ def exit_codes() -> str:
     )
 
 
+def sidecar() -> str:
+    """The file that the recorder writes beside a trace."""
+    sections = [
+        "# Sidecar",
+        f"What the recorder writes beside each trace, as JSON: `rank<N>{SIDECAR_SUFFIX}`, version {SIDECAR_VERSION}. Fields are only added\n"
+        "within a version; what is not known is left out. No environment, path, host or user name is in it.",
+    ]
+    kinds = [kind for kind in vars(records).values() if isinstance(kind, type) and issubclass(kind, records.Record)]
+    for kind in sorted(
+        (k for k in kinds if k not in {records.Record, records.StepLine}), key=lambda k: k is not records.Sidecar
+    ):
+        rows = [(f"`{name}`", f"`{kind.__annotations__[name]}`", doc) for name, doc in field_docs(kind).items()]
+        sections += [f"## `{kind.__name__}`", cleandoc(kind.__doc__ or ""), grid(("field", "type", "meaning"), rows)]
+    return _page(sections)
+
+
+def settings() -> str:
+    """The settings of a recording."""
+    defaults = {each.name: "" if each.default is MISSING else repr(each.default) for each in fields(Settings)}
+    return grid(
+        ("setting", "default", "meaning"),
+        [
+            (f"`{name}`", f"`{defaults[name]}`" if defaults[name] else "", doc)
+            for name, doc in field_docs(Settings).items()
+        ],
+    )
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """Fields of a class with the string that follows each in its source."""
+    (body,) = [node.body for node in ast.parse(dedent(inspect.getsource(kind))).body if isinstance(node, ast.ClassDef)]
+    docs: dict[str, str] = {}
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            said = following.value if isinstance(following, ast.Expr) else None
+            docs[node.target.id] = " ".join(str(said.value).split()) if isinstance(said, ast.Constant) else ""
+    return docs
+
+
 def capture() -> str:
     """What a terminal shows of the sample in which one rank is late."""
     command = ("analyze", "sample_traces/ddp_late_rank")
@@ -188,12 +234,14 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/reference/exit-codes.md": exit_codes,
     "docs/reference/findings.md": findings,
     "docs/reference/metrics.md": metrics,
+    "docs/reference/sidecar.md": sidecar,
 }
 """Whole pages."""
 
 PASSAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"capture": capture},
     "docs/index.md": {"capture": capture},
+    "docs/recording.md": {"settings": settings},
 }
 """Passages of pages written by hand, between ``<!-- generated: NAME -->`` and ``<!-- end -->``."""
 

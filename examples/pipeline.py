@@ -38,10 +38,8 @@ def build(index: int, stages: int, options: argparse.Namespace) -> Transformer:
     """The part of the model that stage *index* holds."""
     blocks = [Block()]
     if options.stage_ms:
-        # As much time in a stage whether the model is cut in p or 2p parts
-        each = options.stage_ms / (stages // options.ranks)
         slow = 2.0 if options.unbalanced and index == 1 else 1.0
-        blocks = [Block(mlp=torch.nn.Identity(), attention=TimedLayer(each * slow))]
+        blocks = [Block(mlp=torch.nn.Identity(), attention=TimedLayer(options.stage_ms * slow))]
         blocks[0].attention_norm = blocks[0].mlp_norm = torch.nn.Identity()
     elif options.unbalanced and index == 1:
         blocks += [Block() for _ in range(3)]
@@ -50,7 +48,6 @@ def build(index: int, stages: int, options: argparse.Namespace) -> Transformer:
 
 def train(options: argparse.Namespace) -> None:
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    options.ranks = ranks
     mine = stage_indices(options.schedule, rank, ranks)
     count = ranks * len(mine)
     stages = [PipelineStage(build(i, count, options), i, count, torch.device("cpu")) for i in mine]
@@ -74,7 +71,7 @@ def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--schedule", choices=SCHEDULES, default="1f1b")
     parser.add_argument("--microbatches", type=int, default=8)
-    parser.add_argument("--stage-ms", type=float, default=0.0, help="sleep so long in each action of a rank's stages")
+    parser.add_argument("--stage-ms", type=float, default=0.0, help="sleep so long for a stage's forward, and for each half of its backward")
     parser.add_argument("--unbalanced", action="store_true", help="make stage 1 heavier than the others")
     harness.run(train, parser.parse_args())
 
