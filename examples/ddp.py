@@ -9,6 +9,7 @@ What slows such runs can be switched on, to see what the report says of it: ``--
 from __future__ import annotations
 
 import argparse
+import gc
 import time
 from collections.abc import Iterator
 
@@ -48,7 +49,7 @@ def train(options: argparse.Namespace) -> None:
             loss = loss_of(model(tokens[:, :-1]), tokens[:, 1:])
         compute_for(late)
         if options.garbage:
-            make_garbage()
+            gc.collect()
         time.sleep(options.host_ms / 1000)  # Python between the device's kernels
         loss.backward()
         optimizer.step()
@@ -68,13 +69,6 @@ def compute_for(seconds: float) -> None:
         matrix = torch.tanh(matrix @ matrix)
 
 
-def make_garbage() -> None:
-    """Cycles that only the garbage collector can free, many enough to make it run its oldest generation."""
-    for _ in range(60_000):
-        cycle: list[object] = []
-        cycle.append(cycle)
-
-
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--layers", type=int, default=2)
@@ -86,7 +80,7 @@ def main() -> None:
     parser.add_argument("--late-rank", type=int, default=-1, help="rank that computes longer")
     parser.add_argument("--late-ms", type=float, default=0.0, help="by how much")
     parser.add_argument("--sync", action="store_true", help="fetch every parameter's norm to the host in every step")
-    parser.add_argument("--garbage", action="store_true", help="make the garbage collector run in the loop")
+    parser.add_argument("--garbage", action="store_true", help="collect garbage in every step")
     parser.add_argument("--recompute", action="store_true", help="activation checkpointing of every layer")
     harness.run(train, parser.parse_args())
 

@@ -71,7 +71,12 @@ def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--schedule", choices=SCHEDULES, default="1f1b")
     parser.add_argument("--microbatches", type=int, default=8)
-    parser.add_argument("--stage-ms", type=float, default=0.0, help="sleep so long for a stage's forward, and for each half of its backward")
+    parser.add_argument(
+        "--stage-ms",
+        type=float,
+        default=0.0,
+        help="sleep so long for a stage's forward, and for each half of its backward",
+    )
     parser.add_argument("--unbalanced", action="store_true", help="make stage 1 heavier than the others")
     harness.run(train, parser.parse_args())
 

@@ -1,8 +1,8 @@
 """Layers that sleep instead of computing, so that more ranks than cores do not fight for them.
 
 Everything else stays real: autograd, the schedule, the messages. The sleep is an operator of its own, which traces show as compute.
-The gradient of the weight has a graph node of its own (the parameter passes through `_Weight`), or the zero-bubble schedules,
-which run it later, would run both halves of the backward at once.
+The gradients of input and weight are graph nodes of their own, which only an addition joins: the zero-bubble schedules run them at
+different times, and a node that both pass through would run twice.
 """
 
 from __future__ import annotations
@@ -36,22 +36,21 @@ class _Weight(torch.autograd.Function):
         return compute(gradients[0], ctx.milliseconds), None
 
 
-class _Layer(torch.autograd.Function):
-    """x + weight; forward and the gradient of the input take their time."""
+class _Input(torch.autograd.Function):
+    """The input as it is; forward and the gradient of the input take their time."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, forward_ms: float, backward_ms: float) -> torch.Tensor:
-        ctx.milliseconds = backward_ms
-        return compute(x + weight, forward_ms)
+    def forward(ctx: Any, x: torch.Tensor, milliseconds: float) -> torch.Tensor:
+        ctx.milliseconds = milliseconds
+        return compute(x, milliseconds)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
-        gradient = compute(gradients[0], ctx.milliseconds)
-        return gradient, gradient.flatten(0, -2).sum(0), None, None
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return compute(gradients[0], ctx.milliseconds), None
 
 
 class TimedLayer(nn.Module):
-    """A layer whose forward, input gradient and weight gradient take *milliseconds* each."""
+    """x + weight, whose forward, input gradient and weight gradient take *milliseconds* each."""
 
     def __init__(self, milliseconds: float) -> None:
         super().__init__()
@@ -59,5 +58,4 @@ class TimedLayer(nn.Module):
         self.weight = nn.Parameter(torch.zeros(WIDTH))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        weight = _Weight.apply(self.weight, self.milliseconds)
-        return _Layer.apply(x, weight, self.milliseconds, self.milliseconds)
+        return _Input.apply(x, self.milliseconds) + _Weight.apply(self.weight, self.milliseconds)

@@ -1,6 +1,6 @@
-"""Record the sample traces anew: ``make samples``.
+"""Record the sample traces anew: ``make samples``, or ``python sample_traces/record.py NAME...`` for some.
 
-Each sample is a real run of a script in ``examples/``, recorded by plain `torch.profiler`. Of each trace the host name, the
+Each sample is a real run of a script in ``examples/``. Of each trace the host name, the
 temporary path that torch writes into it and all metadata but a few keys are taken out before it is kept.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,10 @@ def record(name: str, command: list[str]) -> None:
         traces = sorted(Path(scratch).glob("*.json.gz"))
         target = HERE / name
         target.mkdir(exist_ok=True)
+        for old in target.iterdir():
+            old.unlink()
+        for sidecar in Path(scratch).glob("*.tracekit.json"):
+            shutil.copy(sidecar, target)
         for trace in traces:
             document = json.loads(gzip.decompress(trace.read_bytes()))
             text = json.dumps({key: document[key] for key in KEPT if key in document}, separators=(",", ":"))
@@ -37,8 +42,9 @@ def record(name: str, command: list[str]) -> None:
 
 
 def main() -> None:
-    for name, sample in tomllib.loads((HERE / "manifest.toml").read_text()).items():
-        record(name, sample["command"])
+    samples = tomllib.loads((HERE / "manifest.toml").read_text())
+    for name in sys.argv[1:] or samples:
+        record(name, samples[name]["command"])
 
 
 if __name__ == "__main__":

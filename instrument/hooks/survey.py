@@ -71,6 +71,8 @@ def _parameters(facts: Facts) -> None:
         if dimension in {"tp", "sp"} or dimension.endswith("_tp")
     }
     facts.tensor_parallel = ", ".join(sorted(placements))
+    # Only sequence parallelism makes DTensors of parameters that stay whole: the norms'.
+    facts.sequence_parallel = any(placement.endswith(": R") for placement in placements)
     if any(type(optimizer).__name__ == "ZeroRedundancyOptimizer" for optimizer in optimizers):
         facts.data_parallel = "ZeRO-1"
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracekit.engine import sidecars
 from tracekit.model.records import Collective, Group, Sidecar
-from tracekit.model.tables import COLLECTIVES
+from tracekit.model.tables import COLLECTIVES, EVENTS
 from tracekit.readers.recording import Info
 
 MS = 1_000_000
@@ -30,13 +30,19 @@ def ranges(*start_ns: int, name: str = "gloo:all_reduce") -> pl.LazyFrame:
     return frame.with_columns(pl.lit(None, t).alias(k) for k, t in missing.items()).lazy()
 
 
+def operators(*rows: tuple[str, int]) -> pl.LazyFrame:
+    """Host operators by name and start."""
+    schema = {name: EVENTS.schema[name] for name in ("kind", "name", "start_ns")}
+    return pl.LazyFrame([("cpu_op", *row) for row in rows], schema=schema, orient="row")
+
+
 def seqs(frame: pl.LazyFrame) -> list[int | None]:
     return frame.collect()["seq"].to_list()
 
 
 def test_the_last_range_is_the_last_entry() -> None:
     known = sidecar(entry(4, 1 * MS), entry(5, 10 * MS), entry(6, 20 * MS))
-    described = sidecars.describe(ranges(11 * MS, 21 * MS), known).collect()
+    described = sidecars.describe(ranges(11 * MS, 21 * MS), known, operators()).collect()
     assert described["seq"].to_list() == [5, 6]
     assert described["group_ranks"].to_list() == ["[0, 1]", "[0, 1]"]
     assert described["in_bytes"].to_list() == [40, 48]
@@ -44,22 +50,22 @@ def test_the_last_range_is_the_last_entry() -> None:
 
 def test_entries_after_the_recording_are_none_of_it() -> None:
     known = sidecar(entry(4, 10 * MS), entry(5, 90 * MS))
-    assert seqs(sidecars.describe(ranges(11 * MS), known)) == [4]
+    assert seqs(sidecars.describe(ranges(11 * MS), known, operators())) == [4]
 
 
 def test_what_the_flight_recorder_had_overwritten_stays_unknown() -> None:
-    assert seqs(sidecars.describe(ranges(11 * MS, 21 * MS), sidecar(entry(6, 20 * MS)))) == [None, 6]
+    assert seqs(sidecars.describe(ranges(11 * MS, 21 * MS), sidecar(entry(6, 20 * MS)), operators())) == [None, 6]
 
 
 def test_an_entry_that_would_be_created_after_its_range_began_does_not_belong() -> None:
     known = sidecar(entry(4, 15 * MS), entry(5, 20 * MS))
-    assert seqs(sidecars.describe(ranges(11 * MS, 21 * MS), known)) == [None, None]
+    assert seqs(sidecars.describe(ranges(11 * MS, 21 * MS), known, operators())) == [None, None]
 
 
 def test_each_operation_is_matched_among_its_own() -> None:
     known = sidecar(entry(4, 10 * MS), entry(5, 11 * MS, "gloo:broadcast"), entry(6, 20 * MS))
     both = pl.concat([ranges(21 * MS), ranges(12 * MS, name="gloo:broadcast")])
-    assert seqs(sidecars.describe(both, known)) == [6, 5]
+    assert seqs(sidecars.describe(both, known, operators())) == [6, 5]
 
 
 def test_a_sidecar_of_another_rank_is_left_out() -> None:
@@ -77,3 +83,14 @@ def test_steps_beyond_the_completed_ones_are_not_complete() -> None:
     steps = pl.LazyFrame({"step": [7, 8, 9], "start_ns": [1, 2, 3], "complete": [True, True, True]})
     cut_off = sidecars.completed(steps, sidecar(complete=False, steps=2))
     assert cut_off.collect()["complete"].to_list() == [True, True, False]
+
+
+def test_what_the_program_asked_for_is_in_the_operator() -> None:
+    """gloo does a reduce-scatter by an all-reduce of the whole input."""
+    known = sidecar(entry(4, 10 * MS), entry(5, 20 * MS))
+    asked = operators(("c10d::_reduce_scatter_base_", 10 * MS - 50_000), ("c10d::allreduce_", 20 * MS - 50_000))
+    described = sidecars.describe(ranges(11 * MS, 21 * MS), known, asked).collect()
+    assert described.select("op", "in_bytes", "out_bytes").rows() == [
+        ("reduce_scatter", 32, None),
+        ("all_reduce", 40, 40),
+    ]

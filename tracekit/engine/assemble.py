@@ -57,7 +57,8 @@ class _Part:
         """The recording's *table* in absolute time, on its own clock."""
         frame = recordings.scan(self.place.folder, self.place.number, table)
         if table == "collectives" and self.place.sidecar is not None:
-            return sidecars.describe(frame, self.place.sidecar)
+            operators = recordings.scan(self.place.folder, self.place.number, "events")
+            return sidecars.describe(frame, self.place.sidecar, operators)
         if table == "steps" and self.place.sidecar is not None:
             return sidecars.completed(frame, self.place.sidecar)
         return frame

@@ -5,12 +5,15 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
-from tracekit.model.records import Collective, Sidecar
+from tracekit.model.records import Sidecar
 from tracekit.model.tables import COLLECTIVES
+from tracekit.readers import names
 from tracekit.readers.recording import Info
 
 _EARLY_NS = 1_000_000
 """How much before its creation a range may seem to start: the profiler's clock is calibrated to the system's, not equal."""
+_CLOCKS_NS = 20_000
+"""How much the two clocks may be apart."""
 _DESCRIBED = ("group", "group_desc", "group_ranks", "group_size", "seq", "dtype", "in_bytes", "out_bytes")
 
 
@@ -28,47 +31,72 @@ def informed(info: Info, sidecar: Sidecar) -> tuple[Info, str]:
     return msgspec.structs.replace(info, **changes), ""
 
 
-def describe(collectives: pl.LazyFrame, sidecar: Sidecar) -> pl.LazyFrame:
+def describe(collectives: pl.LazyFrame, sidecar: Sidecar, operators: pl.LazyFrame) -> pl.LazyFrame:
     """The ``collectives`` of one recording with group, sequence and sizes from the *sidecar*, where the trace has none.
 
     Flight recorder and trace list the same operations in the same order, and both end where the recording ends: the last
     range of each name belongs to the last entry. Where an entry would have been created after its range began they do not
-    belong together, and nothing of that name is filled in. *collectives* must still be in absolute time.
+    belong together, and nothing of that name is filled in. *operators* are the recording's ``events``: the ``c10d::`` operator in which
+    an entry was created says what the program asked for, which gloo may do by other means (a reduce-scatter by an all-reduce).
+    *collectives* and *operators* must still be in absolute time.
     """
     frame = collectives.collect()
     if not sidecar.collectives or frame["seq"].is_not_null().any():
         return frame.lazy()
-    groups = {group.name: group for group in sidecar.groups}
     last_ns = frame["start_ns"].max()
-    entries: dict[str, list[Collective]] = {}
-    for entry in sidecar.collectives:
-        if isinstance(last_ns, int) and entry.created_ns <= last_ns + _EARLY_NS:
-            entries.setdefault(entry.op, []).append(entry)
-    ordered = frame.with_row_index("row").sort("start_ns")
-    found: list[dict[str, object]] = []
-    for (name,), part in ordered.group_by("name", maintain_order=True):
-        mine = entries.get(str(name), [])[-part.height :]
-        rows, starts = part["row"].to_list()[-len(mine) :], part["start_ns"].to_list()[-len(mine) :]
-        if mine and all(e.created_ns <= start + _EARLY_NS for e, start in zip(mine, starts, strict=True)):
-            for row, entry in zip(rows, mine, strict=True):
-                group = groups.get(entry.group)
-                found.append(
-                    {
-                        "row": row,
-                        "group": entry.group,
-                        "group_desc": group.description if group else None,
-                        "group_ranks": str(list(group.ranks)) if group else None,
-                        "group_size": len(group.ranks) if group else None,
-                        "seq": entry.seq,
-                        "dtype": entry.dtype,
-                        "in_bytes": entry.in_bytes,
-                        "out_bytes": entry.out_bytes,
-                    }
-                )
-    schema = {"row": pl.get_index_type()} | {name: COLLECTIVES.schema[name] for name in _DESCRIBED}
-    known = pl.DataFrame(found, schema=schema)
-    filled = frame.with_row_index("row").update(known, on="row", how="left")
-    return filled.drop("row").lazy()
+    entries = _entries(sidecar, operators).filter(
+        pl.col("created_ns") <= (last_ns if isinstance(last_ns, int) else 0) + _EARLY_NS
+    )
+    ordered = frame.with_row_index("row").sort("start_ns").with_columns(pl.col("name").cast(pl.String))
+    from_last = (pl.len() - pl.int_range(pl.len())).over("name").alias("from_last")
+    both = ordered.select("row", "name", "start_ns", from_last).join(
+        entries.select(pl.all(), from_last), on=["name", "from_last"]
+    )
+    plausible = (pl.col("created_ns") <= pl.col("start_ns") + _EARLY_NS).all().over("name")
+    known = both.filter(plausible).select("row", "op", *_DESCRIBED)
+    return frame.with_row_index("row").update(known, on="row", how="left").drop("row").lazy()
+
+
+def _entries(sidecar: Sidecar, operators: pl.LazyFrame) -> pl.DataFrame:
+    """The flight recorder's entries in order, described as ``collectives`` are; *op* only where the operator asked for another."""
+    groups = {group.name: group for group in sidecar.groups}
+    rows = [
+        {
+            "name": entry.op,
+            "created_ns": entry.created_ns,
+            "group": entry.group,
+            "group_desc": group.description,
+            "group_ranks": str(list(group.ranks)),
+            "group_size": len(group.ranks),
+            "seq": entry.seq,
+            "dtype": entry.dtype,
+            "in_bytes": entry.in_bytes,
+            "out_bytes": entry.out_bytes,
+        }
+        for entry in sidecar.collectives
+        if (group := groups.get(entry.group)) is not None
+    ]
+    schema = {"name": pl.String, "created_ns": pl.Int64} | {name: COLLECTIVES.schema[name] for name in _DESCRIBED}
+    asked = (
+        operators.filter(pl.col("kind") == "cpu_op")
+        .select(pl.col("start_ns"), pl.col("name").cast(pl.String).alias("operator"))
+        .filter(pl.col("operator").str.starts_with("c10d::"))
+        .collect()
+        .sort("start_ns")
+    )
+    op_of = {name: names.operation_of(name.replace("_base_", "")) for name in asked["operator"].unique()}
+    frame = pl.DataFrame(rows, schema=schema).sort("created_ns")
+    found = frame.with_columns(at=pl.col("created_ns") + _CLOCKS_NS).join_asof(asked, left_on="at", right_on="start_ns")
+    op = pl.col("operator").replace_strict(op_of, default=None, return_dtype=pl.String)
+    ran = pl.col("name").replace_strict(
+        {n: names.operation_of(n) for n in frame["name"].unique()}, default=None, return_dtype=pl.String
+    )
+    other = op.is_not_null() & (op != "unknown") & (op != ran)
+    return found.select(
+        *(pl.col(name) for name in schema if name != "out_bytes"),
+        pl.when(~other).then(pl.col("out_bytes")).alias("out_bytes"),  # that of what was run instead
+        pl.when(other).then(op).otherwise(ran).alias("op"),
+    )
 
 
 def completed(steps: pl.LazyFrame, sidecar: Sidecar) -> pl.LazyFrame:
