@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from tracekit.instrument.moe import routing
     from tracekit.instrument.profiling import Profile, profile
     from tracekit.instrument.spans import span
+    from tracekit.instrument.timer import StepTimer
 
-__all__ = ["Profile", "profile", "routing", "span"]
+__all__ = ["Profile", "StepTimer", "profile", "routing", "span"]
 
-_HOMES = {"Profile": "profiling", "profile": "profiling", "routing": "moe", "span": "spans"}
+_HOMES = {"StepTimer": "timer", "Profile": "profiling", "profile": "profiling", "routing": "moe", "span": "spans"}
 
 
 def __getattr__(name: str) -> Any:
