@@ -59,6 +59,7 @@ class Run(RunTables):
         """Run every analysis that the traces allow; *steps* restricts them to the events of those steps."""
         from tracekit.analyses import ANALYSES
         from tracekit.engine.runner import analyse
+        from tracekit.model.records import in_words
         from tracekit.model.report import Report
 
         tables: RunTables = self if steps is None else self._of_steps(sorted(set(steps)))
@@ -72,6 +73,7 @@ class Run(RunTables):
             step_ns=outcome.context.step_ns,
             steps=outcome.context.steps,
             step_source=max(tables["steps"].select("source").unique().collect()["source"], default=""),
+            strategy=in_words(self.sidecars.values()),
             notes=self.notes,
         )
 

@@ -5,6 +5,7 @@ Both are JSON with a version. Fields are only added within a version; readers ig
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -172,6 +173,28 @@ class Sidecar(Record, frozen=True):
 def encode(sidecar: Sidecar) -> bytes:
     """The sidecar's file content: indented JSON."""
     return msgspec.json.format(msgspec.json.encode(sidecar), indent=1)
+
+
+def in_words(sidecars: Iterable[Sidecar]) -> str:
+    """How the model is parallelised, e.g. ``DDP``, ``HSDP 2 x 2``, ``1F1B, 4 stages, 8 microbatches``; empty if nothing says so.
+
+    The mesh comes first, as its dimensions are named: ``dp_shard 2 x tp 2``.
+    """
+    known = list(sidecars)
+    if not known:
+        return ""
+    first = known[0]
+    strategy = first.strategy
+    mesh = " x ".join(f"{dimension.name} {dimension.size}" for dimension in first.mesh)
+    parts = [f"mesh {mesh}" if mesh else "", strategy.data_parallel]
+    parts += ["tensor parallel" if strategy.tensor_parallel and not mesh else ""]
+    parts += ["sequence parallel" if strategy.sequence_parallel else ""]
+    if strategy.pipeline_schedule:
+        stages = max((stage.stages for stage in strategy.stages), default=0)
+        schedule = strategy.pipeline_schedule.removeprefix("Schedule")
+        parts += [f"pipeline {schedule}, {stages} stages, {strategy.microbatches} microbatches"]
+    parts += ["recomputation" if any(each.strategy.recompute for each in known) else ""]
+    return " · ".join(part for part in parts if part)
 
 
 class StepLine(Record, frozen=True):

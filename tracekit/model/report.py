@@ -42,6 +42,8 @@ class Report:
     """Complete steps per rank (median over ranks); 0 when there are none."""
     step_source: str = ""
     """How the steps were found: ``annotation`` or ``inferred`` (on some rank); empty when there are none."""
+    strategy: str = ""
+    """How the model is parallelised, in words, where the recorder's sidecars say so."""
     notes: tuple[str, ...] = field(default=())
     """What a person should know of the whole run, a sentence each."""
 

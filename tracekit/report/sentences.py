@@ -17,13 +17,14 @@ _PAIR: Final = 2
 
 
 def head_facts(report: Report) -> list[str]:
-    """What was analysed: how many of how many ranks, steps, devices, backend."""
+    """What was analysed: how many of how many ranks, steps, devices, backend, strategy."""
     analysed = report.analysed
     facts = [of_world(analysed["rank"].n_unique(), world_size(report.ranks))]
     facts.append(plural(report.steps, "step") if report.steps else "no steps")
     for device, number in analysed["device_name"].drop_nulls().value_counts(sort=True).rows():
         facts.append(f"{device} x {number}" if number > 1 else device)
     facts += analysed["backend"].drop_nulls().unique().sort().to_list()
+    facts += [report.strategy] if report.strategy else []
     if analysed["view"].is_in(["host"]).any():
         facts.append("CPU view: operators stand for kernels")
     return facts
