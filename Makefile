@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
+RECORDER := $(VENV)/.recorder
 DEV := $(VENV)/.dev
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -12,8 +13,10 @@ PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constrain
 help: ## print this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-demo: $(CORE) ## analyse the sample traces of this repository
-	$(BIN)/tracekit demo
+demo: $(RECORDER) ## record a run of two ranks and analyse it, then a sample of four
+	$(BIN)/python examples/ddp.py --ranks 2 --out $(VENV)/demo
+	$(BIN)/tracekit analyze $(VENV)/demo
+	$(BIN)/tracekit analyze sample_traces/slow_rank
 
 test: $(DEV) ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -51,6 +54,11 @@ $(CORE): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing tracekit into $(VENV)"
 	@$(PIP_INSTALL) --editable .
 	@touch $@
+
+$(RECORDER): pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing tracekit and torch for CPUs into $(VENV); the first time takes a few minutes"
+	@$(PIP_INSTALL) --editable '.[torch]'
+	@touch $@ $(CORE)
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing tracekit and its development tools into $(VENV); the first time takes a few minutes"

@@ -12,7 +12,6 @@ import socket
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -43,15 +42,13 @@ def run(train: Callable[[argparse.Namespace], None], options: argparse.Namespace
 
 def loop(step: Callable[[], object], options: argparse.Namespace, **settings: Any) -> None:
     """Run *step* with or without recording; rank 0 prints the median step."""
+    if options.out:
+        step = profile(options.out, warmup=WARM_UP, active=options.steps, **settings)(step)
     durations = []
-    recording = profile(options.out, warmup=WARM_UP, active=options.steps, **settings) if options.out else None
-    with recording or nullcontext():
-        for _ in range(WARM_UP + options.steps):
-            begun = time.perf_counter()
-            step()
-            durations.append(time.perf_counter() - begun)
-            if recording:
-                recording.step()
+    for _ in range(WARM_UP + options.steps):
+        begun = time.perf_counter()
+        step()
+        durations.append(time.perf_counter() - begun)
     if dist.get_rank() == 0:
         print(f"step {1000 * statistics.median(durations[WARM_UP:]):.1f} ms, median of {options.steps}", flush=True)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.util import Finalize
 from types import FrameType
 from typing import Any, Protocol
 
@@ -72,6 +74,10 @@ class Recorder:
             _running.remove(self)
             return
         atexit.register(self.stop)
+        if (
+            multiprocessing.parent_process() is not None
+        ):  # forked ones end without calling what is registered with atexit
+            Finalize(None, self.stop, exitpriority=10)
         self._terminator.install()
         if self._does("starting the profiler", self._profiler.start):
             switch.annotate = self._profiler.annotate
