@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import logging
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -203,16 +202,6 @@ def test_step_outside_a_recording_is_told_once(caplog: pytest.LogCaptureFixture)
     recording.step()
     recording.step()
     assert caplog.text.count("step() outside a recording") == 1
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_that_cannot_be_written_costs_the_recording_only(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    tmp_path.chmod(0o500)
-    with profile(tmp_path / "out") as p:
-        p.step()
-    assert "the recording did not work and was left out" in caplog.text
 
 
 def test_an_output_folder_that_is_a_file_costs_the_recording_only(
