@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.model.records import Clock, Collective, Group, MeshDimension, Routing, Stage
+from tracekit.model.records import Clock, Collective, Device, Group, MeshDimension, Routing, Stage
 
 
 class Declined(Exception):  # noqa: N818 - not an error: the framework part is not there
@@ -23,6 +23,10 @@ class Facts:
     optimizers: list[Any] = field(default_factory=list)
     """Optimizers that have stepped."""
 
+    device: Device = Device(kind="cpu")  # noqa: RUF009 - frozen
+    backend: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    """Versions that are not those of a Python distribution: CUDA, NCCL."""
     groups: tuple[Group, ...] = ()
     mesh: tuple[MeshDimension, ...] = ()
     data_parallel: str = ""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 from tracekit.instrument import say
 from tracekit.instrument.recorder import Profiler, Recorder
-from tracekit.instrument.settings import Settings, from_environment, make
+from tracekit.instrument.settings import Settings, SettingsError, from_environment, make
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,7 +61,7 @@ class Profile:
     """What `profile` gives: a context manager around a loop, or a decorator of a step function."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = from_environment() or settings
+        self.settings = _from_launcher() or settings
         if (auto := sys.modules.get("tracekit.instrument.auto")) is not None:
             auto.disarm()  # the script records itself
         self._recorder = Recorder(self.settings, profiler_for_this_process)
@@ -137,10 +137,23 @@ class Profile:
         return synchronous  # type: ignore[return-value]
 
 
+def _from_launcher() -> Settings | None:
+    """The launcher's settings. A mistake in the environment is no reason to keep a training script from starting."""
+    try:
+        return from_environment()
+    except SettingsError as error:
+        say.warn(f"the settings in the environment are left out: {error}")
+        return None
+
+
 def profiler_for_this_process(settings: Settings) -> Profiler:
-    """The profiler of the framework that is there: torch's. ``RuntimeError`` without one."""
+    """The profiler of the framework that the process has imported: JAX's, or else torch's. ``RuntimeError`` without either."""
+    if "jax" in sys.modules and "torch" not in sys.modules:
+        from tracekit.instrument.jax_profiler import JaxProfiler
+
+        return JaxProfiler(settings)
     try:
         from tracekit.instrument.torch_profiler import TorchProfiler
     except ModuleNotFoundError as error:
-        raise RuntimeError(f"{error.name} is not installed: pip install 'tracekit-ml[torch]'") from None
+        raise RuntimeError(f"{error.name} is not installed: pip install 'tracekit-ml[torch]', or [jax]") from None
     return TorchProfiler(settings)

@@ -19,7 +19,7 @@ from tracekit.instrument.spans import Annotate, switch
 
 
 class Profiler(Protocol):
-    """What records: `torch_profiler.TorchProfiler`."""
+    """What records: `torch_profiler.TorchProfiler` or `jax_profiler.JaxProfiler`."""
 
     @property
     def annotate(self) -> Annotate: ...

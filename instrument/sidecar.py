@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from importlib.metadata import PackageNotFoundError, version
 
-import torch
-
 from tracekit.instrument.facts import Facts
-from tracekit.instrument.hooks.survey import device
-from tracekit.instrument.process import Process, distributed
+from tracekit.instrument.process import Process
 from tracekit.instrument.settings import Settings
 from tracekit.instrument.writer import Files
-from tracekit.model.records import SIDECAR_VERSION, Device, Model, Sidecar, Strategy
+from tracekit.model.records import SIDECAR_VERSION, Model, Sidecar, Strategy
 from tracekit.version import __version__
 
-_LIBRARIES = ("torch", "triton", "transformer-engine", "flash-attn", "deepspeed", "megatron-core", "torchtitan", "jax")
+_LIBRARIES = (
+    "torch",
+    "triton",
+    "transformer-engine",
+    "flash-attn",
+    "deepspeed",
+    "megatron-core",
+    "torchtitan",
+    "jax",
+    "jaxlib",
+    "libtpu",
+)
 _ALLOWED = (
     "NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_P2P_DISABLE",
     "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE", "NCCL_NET_GDR_LEVEL", "NCCL_NVLS_ENABLE", "NCCL_CTA_POLICY",
@@ -31,7 +38,6 @@ _ALLOWED = (
 
 def build(settings: Settings, who: Process, facts: Facts, files: Files) -> Sidecar:
     """The sidecar of one cycle."""
-    dist = distributed()
     return Sidecar(
         version=SIDECAR_VERSION,
         tracekit=__version__,
@@ -39,9 +45,9 @@ def build(settings: Settings, who: Process, facts: Facts, files: Files) -> Sidec
         rank=who.rank,
         world_size=who.world_size,
         local_rank=who.local_rank,
-        backend=dist.get_backend() if dist else "",
+        backend=facts.backend,
         launcher=who.launcher,
-        device=_device(),
+        device=facts.device,
         groups=facts.groups,
         mesh=facts.mesh,
         strategy=_strategy(settings, facts),
@@ -54,7 +60,7 @@ def build(settings: Settings, who: Process, facts: Facts, files: Files) -> Sidec
         collectives=facts.collectives,
         routing=tuple(facts.routing),
         clock=facts.clock,
-        versions={"python": platform.python_version(), **_versions()},
+        versions={"python": platform.python_version(), **_versions(), **facts.versions},
         settings={name: os.environ[name] for name in _ALLOWED if name in os.environ},
         profiler={
             name: getattr(settings, name)
@@ -84,15 +90,6 @@ def _strategy(settings: Settings, facts: Facts) -> Strategy:
     )
 
 
-def _device() -> Device:
-    found = device()
-    if found.type == "cpu":
-        return Device(kind="cpu", name=platform.machine())
-    index = torch.accelerator.current_device_index()
-    module = getattr(torch, found.type)
-    return Device(kind=found.type, name=str(module.get_device_name(index)), index=index)
-
-
 def _versions() -> dict[str, str]:
     found = {}
     for library in _LIBRARIES:
@@ -100,8 +97,4 @@ def _versions() -> dict[str, str]:
             found[library] = version(library)
         except PackageNotFoundError:
             continue
-    if torch.version.cuda:
-        found["cuda"] = torch.version.cuda
-    if "torch.cuda.nccl" in sys.modules and torch.cuda.is_available() and torch.distributed.is_nccl_available():
-        found["nccl"] = ".".join(str(part) for part in torch.cuda.nccl.version())
     return found

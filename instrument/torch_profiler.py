@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
+from isal import igzip
 from torch.profiler import ProfilerActivity, record_function
 
 from tracekit.instrument import hooks, say, sidecar
@@ -18,6 +22,9 @@ from tracekit.instrument.journal import Journal
 from tracekit.instrument.process import this_process
 from tracekit.instrument.settings import Settings
 from tracekit.instrument.writer import Files, Writer
+
+_FAST = 1
+"""igzip's level: 15 % larger files than gzip's default, in a tenth of its time."""
 
 
 class TorchProfiler:
@@ -104,7 +111,18 @@ class TorchProfiler:
         record = say.attempt("the sidecar", sidecar.build, self._settings, who, facts, files)
         journal, self._journal = self._journal, None
         self._cycle += 1
-        self._writer.write(profiler.profiler, record, files, journal)
+        self._writer.write(partial(_export, profiler.profiler), record, files, journal)
+
+
+def _export(recorded: Any, path: Path) -> None:
+    """Have torch write its JSON beside *path*, and compress that to *path*. Torch's own compression holds up Python as well."""
+    plain = path.with_suffix(".json")
+    try:
+        recorded.export_chrome_trace(str(plain))
+        with plain.open("rb") as source, igzip.open(path, "wb", compresslevel=_FAST) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+    finally:
+        plain.unlink(missing_ok=True)
 
 
 @contextmanager

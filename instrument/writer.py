@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
-
-from isal import igzip
 
 from tracekit.instrument import say
 from tracekit.instrument.journal import SUFFIX as JOURNAL_SUFFIX
@@ -19,8 +16,8 @@ from tracekit.instrument.journal import Journal
 from tracekit.instrument.process import Process
 from tracekit.model.records import SIDECAR_SUFFIX, TRACE_SUFFIX, Sidecar, encode
 
-_FAST = 1
-"""igzip's level: 15 % larger files than gzip's default, in a tenth of its time."""
+Export = Callable[[Path], None]
+"""Writes a recorded cycle to a path; what it leaves beside that path it removes itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +26,7 @@ class Files:
 
     rank: int
     cycle: int = 0
+    suffix: str = TRACE_SUFFIX
 
     @property
     def stem(self) -> str:
@@ -36,7 +34,7 @@ class Files:
 
     @property
     def trace(self) -> str:
-        return self.stem + TRACE_SUFFIX
+        return self.stem + self.suffix
 
     @property
     def sidecar(self) -> str:
@@ -51,19 +49,19 @@ class Writer:
         self._folder.mkdir(parents=True, exist_ok=True)
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise PermissionError(f"the folder {folder} cannot be written into: give another with out=")
-        self._queue: SimpleQueue[tuple[Any, Sidecar | None, Files, Journal | None] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Export, Sidecar | None, Files, Journal | None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def journal(self, who: Process, files: Files) -> Journal:
         """A journal for the cycle that is to become *files*."""
         return Journal(self._folder / (files.stem + JOURNAL_SUFFIX), who)
 
-    def write(self, recorded: Any, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
-        """Queue the *recorded* cycle (anything with ``export_chrome_trace(path)``), its *sidecar* and its *journal*."""
+    def write(self, export: Export, sidecar: Sidecar | None, files: Files, journal: Journal | None = None) -> None:
+        """Queue a recorded cycle, which *export* writes, its *sidecar* and its *journal*."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="tracekit-writer", daemon=True)
             self._thread.start()
-        self._queue.put((recorded, sidecar, files, journal))
+        self._queue.put((export, sidecar, files, journal))
 
     def wait(self) -> None:
         """Return when everything queued is written."""
@@ -76,28 +74,30 @@ class Writer:
         while (job := self._queue.get()) is not None:
             say.attempt(f"writing {self._folder / job[2].trace}", self._write, *job)
 
-    def _write(self, recorded: Any, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
-        plain, packed = self._part(files.stem + ".json"), self._part(files.trace)
+    def _write(self, export: Export, sidecar: Sidecar | None, files: Files, journal: Journal | None) -> None:
+        trace, described = self._part(files.trace), self._part(files.sidecar)
         if journal is not None:
             journal.close()
         try:
-            recorded.export_chrome_trace(str(plain))
-            with plain.open("rb") as source, igzip.open(packed, "wb", compresslevel=_FAST) as target:
-                shutil.copyfileobj(source, target, 1 << 20)
+            export(trace)
             # The sidecar first: a trace with one is better than a trace that is found before its own.
             if sidecar is not None:
-                part = self._part(files.sidecar)
-                part.write_bytes(encode(sidecar))
-                part.replace(self._folder / files.sidecar)
-            packed.replace(self._folder / files.trace)
+                described.write_bytes(encode(sidecar))
+                described.replace(self._folder / files.sidecar)
+            trace.replace(self._folder / files.trace)
             if journal is not None:
                 journal.remove()
         finally:
-            for leftover in (plain, packed, self._part(files.sidecar)):
+            for leftover in (trace, described):
                 with suppress(OSError):
                     leftover.unlink()
         if files.rank == 0:
-            say.tell(f"wrote {self._folder / files.trace}; when every rank has: tracekit analyze {self._folder}")
+            then = (
+                f"when every rank has: tracekit analyze {self._folder}"
+                if files.suffix == TRACE_SUFFIX
+                else "XProf opens it"
+            )
+            say.tell(f"wrote {self._folder / files.trace}; {then}")
 
     def _part(self, name: str) -> Path:
         return self._folder / f".{name}.part"

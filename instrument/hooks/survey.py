@@ -6,6 +6,7 @@ One pass over the objects that the garbage collector knows. It needs no hook int
 from __future__ import annotations
 
 import gc
+import platform
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from torch import nn
 from tracekit.instrument.facts import Facts
 from tracekit.instrument.process import distributed
 from tracekit.instrument.settings import Settings
-from tracekit.model.records import Group, MeshDimension, Stage
+from tracekit.model.records import Device, Group, MeshDimension, Stage
 
 T = TypeVar("T")
 
@@ -29,10 +30,12 @@ def install(facts: Facts, _settings: Settings) -> Callable[[], None]:
 def survey(facts: Facts) -> None:
     """Fill in what the living objects say of the strategy."""
     modules = living(nn.Module)
+    facts.device, facts.versions = _device(), _versions()
     _parameters(facts)
     _data_parallel(facts, modules)
     facts.compiled = any(type(module).__name__ == "OptimizedModule" for module in modules)
     if dist := distributed():
+        facts.backend = dist.get_backend()
         facts.groups = tuple(_groups(dist))
         facts.mesh = _mesh(dist)
     _pipeline(facts)
@@ -151,7 +154,18 @@ def _pipeline(facts: Facts) -> None:
         facts.pipeline_schedule, facts.microbatches = type(each).__name__, each._n_microbatches
 
 
-def device() -> torch.device:
-    """The device that the process computes on."""
-    accelerator = torch.accelerator.current_accelerator() if hasattr(torch, "accelerator") else None
-    return accelerator if accelerator is not None and torch.accelerator.is_available() else torch.device("cpu")
+def _device() -> Device:
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if accelerator is None:
+        return Device(kind="cpu", name=platform.machine())
+    index = torch.accelerator.current_device_index()
+    return Device(kind=accelerator.type, name=str(getattr(torch, accelerator.type).get_device_name(index)), index=index)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    if torch.version.cuda:
+        found["cuda"] = torch.version.cuda
+    if torch.cuda.is_available() and torch.distributed.is_nccl_available():
+        found["nccl"] = ".".join(str(part) for part in torch.cuda.nccl.version())
+    return found

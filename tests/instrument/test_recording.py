@@ -186,6 +186,18 @@ def test_the_launchers_settings_come_first(tmp_path: Path, monkeypatch: pytest.M
     assert len(steps_of(tmp_path / "theirs")) == 1
 
 
+def test_a_mistake_in_the_environment_is_told_and_the_scripts_own_settings_count(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_RECORD", "{")
+    _, _, step = training()
+    with profile(tmp_path, warmup=0, active=1) as p:
+        step()
+        p.step()
+    assert "TRACEKIT_RECORD is no JSON" in caplog.text
+    assert len(steps_of(tmp_path)) == 1
+
+
 def test_a_second_recording_at_once_is_not_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     _, _, step = training()
     with profile(tmp_path / "one", warmup=0, active=1) as p, profile(tmp_path / "two") as q:
@@ -219,7 +231,7 @@ def test_a_full_disk_costs_the_trace_only(
     def full(*_args: object, **_options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tracekit.instrument.writer.shutil.copyfileobj", full)
+    monkeypatch.setattr("tracekit.instrument.torch_profiler.shutil.copyfileobj", full)
     _, _, step = training()
     with profile(tmp_path / "out", warmup=0, active=1) as p:
         step()

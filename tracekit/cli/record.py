@@ -13,7 +13,6 @@ import typer
 
 from tracekit.cli.streams import say
 from tracekit.model.errors import UsageError
-from tracekit.model.records import TRACE_SUFFIX
 
 _LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGTERM)
 
@@ -102,4 +101,6 @@ def _python_path() -> str:
 
 
 def _traces(folder: Path) -> list[Path]:
+    from tracekit.model.records import TRACE_SUFFIX
+
     return sorted(folder.glob(f"*{TRACE_SUFFIX}")) if folder.is_dir() else []

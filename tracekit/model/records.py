@@ -13,6 +13,7 @@ import msgspec
 SIDECAR_VERSION = 1
 SIDECAR_SUFFIX = ".tracekit.json"
 TRACE_SUFFIX = ".pt.trace.json.gz"
+XPLANE_SUFFIX = ".xplane.pb"
 STEPS_SUFFIX = ".steps.jsonl"
 STEPS_VERSION = 1
 
