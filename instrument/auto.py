@@ -1,7 +1,7 @@
 """Recording without a line in the script: a step is found where an optimizer steps.
 
 `arm` is called before the script runs, by ``python -m tracekit.instrument`` or, in every Python process below ``tracekit record``, by
-``site/sitecustomize.py``. It waits for torch's optimizers to be imported, then for one of them to step. Processes that train nothing,
+``startup/sitecustomize.py``. It waits for torch's optimizers to be imported, then for one of them to step. Processes that train nothing,
 such as launchers and data loaders, are left alone.
 """
 

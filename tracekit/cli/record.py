@@ -96,8 +96,8 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
 def _python_path() -> str:
     from tracekit import instrument
 
-    site = Path(instrument.__file__ or "").parent / "site"
-    return os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    startup = Path(instrument.__file__ or "").parent / "startup"
+    return os.pathsep.join([str(startup), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _traces(folder: Path) -> list[Path]:
