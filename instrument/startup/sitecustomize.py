@@ -20,6 +20,8 @@ if "TRACEKIT_RECORD" in os.environ:
     try:
         from tracekit.instrument.auto import arm
     except ImportError as error:
-        print(f"tracekit: nothing is recorded: {error} (is tracekit-ml installed for {sys.executable}?)", file=sys.stderr)
+        print(
+            f"tracekit: nothing is recorded: {error} (is tracekit-ml installed for {sys.executable}?)", file=sys.stderr
+        )
     else:
         arm()

@@ -26,7 +26,12 @@ def test_an_untouched_script_is_recorded_on_every_rank(tmp_path: Path) -> None:
         (1, "sidecar", "read", 2),
     ]
     assert run.steps.group_by("rank").len().sort("rank").collect().rows() == [(0, 2), (1, 2)]
-    known = run.collectives.filter(op="all_reduce").select("rank", "group_ranks", "seq", "dtype", "in_bytes").collect()
+    known = (
+        run.collectives.filter(op="all_reduce")
+        .sort("start_ns")
+        .select("rank", "group_ranks", "seq", "dtype", "in_bytes")
+        .collect()
+    )
     size = 4 * (64 * 64 + 64)
     assert known.drop("seq").unique().sort("rank").rows() == [(rank, "[0, 1]", "Float", size) for rank in (0, 1)]
     assert known.filter(rank=0)["seq"].to_list() == known.filter(rank=1)["seq"].to_list()
