@@ -20,7 +20,7 @@ def install(_facts: Facts, settings: Settings) -> Callable[[], None]:
         raise Declined("module_depth is 0")
     handles = [
         handle
-        for root in roots(living(nn.Module))
+        for root in roots(living()["modules"])
         for name, module in _named(root, settings.module_depth)
         for handle in _hook(module, name)
     ]

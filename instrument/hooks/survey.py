@@ -9,7 +9,7 @@ import gc
 import platform
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import nn
@@ -19,31 +19,48 @@ from tracekit.instrument.process import distributed
 from tracekit.instrument.settings import Settings
 from tracekit.model.records import Device, Group, MeshDimension, Stage
 
-T = TypeVar("T")
-
 
 def install(facts: Facts, _settings: Settings) -> Callable[[], None]:
     facts.at_end.append(lambda: survey(facts))
     return lambda: None
 
 
+_SURVEYED = {
+    "modules": ("torch.nn", "Module"),
+    "meshes": ("torch.distributed.device_mesh", "DeviceMesh"),
+    "stages": ("torch.distributed.pipelining.stage", "_PipelineStageBase"),
+    "schedules": ("torch.distributed.pipelining.schedules", "_PipelineSchedule"),
+}
+"""What is looked for: classes of the framework parts that the process has imported."""
+
+
 def survey(facts: Facts) -> None:
     """Fill in what the living objects say of the strategy."""
-    modules = living(nn.Module)
+    found = living()
     facts.device, facts.versions = _device(), _versions()
     _parameters(facts)
-    _data_parallel(facts, modules)
-    facts.compiled = any(type(module).__name__ == "OptimizedModule" for module in modules)
+    _data_parallel(facts, found["modules"])
+    facts.compiled = any(type(module).__name__ == "OptimizedModule" for module in found["modules"])
     if dist := distributed():
         facts.backend = dist.get_backend()
         facts.groups = tuple(_groups(dist))
-        facts.mesh = _mesh(dist)
-    _pipeline(facts)
+        facts.mesh = _mesh(dist, found["meshes"])
+    _pipeline(facts, found["stages"], found["schedules"])
 
 
-def living(kind: type[T]) -> list[T]:
-    """All objects of *kind* that the garbage collector tracks."""
-    return [each for each in gc.get_objects() if isinstance(type(each), type) and issubclass(type(each), kind)]
+def living() -> dict[str, list[Any]]:
+    """All objects of the kinds in `_SURVEYED` that the garbage collector tracks, in one pass."""
+    kinds = {kind: name for name, place in _SURVEYED.items() if (kind := _loaded(*place)) is not None}
+    found: dict[str, list[Any]] = {name: [] for name in _SURVEYED}
+    wanted = tuple(kinds)
+    of_type: dict[type, str | None] = {}
+    for each in gc.get_objects():
+        kind = type(each)
+        if kind not in of_type:
+            of_type[kind] = next((kinds[base] for base in wanted if issubclass(kind, base)), None)
+        if (name := of_type[kind]) is not None:
+            found[name].append(each)
+    return found
 
 
 def roots(modules: Iterable[nn.Module]) -> list[nn.Module]:
@@ -116,11 +133,9 @@ def _groups(dist: Any) -> Iterable[Group]:
         )
 
 
-def _mesh(dist: Any) -> tuple[MeshDimension, ...]:
+def _mesh(dist: Any, meshes: list[Any]) -> tuple[MeshDimension, ...]:
     """Dimensions of the DeviceMesh that has most: the others are its slices."""
-    kind = _loaded("torch.distributed.device_mesh", "DeviceMesh")
-    living_meshes: list[Any] = living(kind) if kind else []
-    meshes = [mesh for mesh in living_meshes if mesh.mesh_dim_names and mesh.get_coordinate()]
+    meshes = [mesh for mesh in meshes if mesh.mesh_dim_names and mesh.get_coordinate()]
     if not meshes:
         return ()
     mesh = max(meshes, key=lambda each: (each.ndim, each.size()))
@@ -135,21 +150,15 @@ def _mesh(dist: Any) -> tuple[MeshDimension, ...]:
     )
 
 
-def _pipeline(facts: Facts) -> None:
-    base = _loaded("torch.distributed.pipelining.stage", "_PipelineStageBase")
-    if base is None:
-        return
-    stages: list[Any] = sorted(living(base), key=lambda stage: stage.stage_index)
+def _pipeline(facts: Facts, stages: list[Any], schedules: list[Any]) -> None:
     facts.stages = tuple(
         Stage(
             index=stage.stage_index,
             stages=stage.num_stages,
             parameters=sum(p.numel() for p in stage.submod.parameters()),
         )
-        for stage in stages
+        for stage in sorted(stages, key=lambda stage: stage.stage_index)
     )
-    schedule = _loaded("torch.distributed.pipelining.schedules", "_PipelineSchedule")
-    schedules: list[Any] = living(schedule) if schedule else []
     for each in schedules:
         facts.pipeline_schedule, facts.microbatches = type(each).__name__, each._n_microbatches
 
