@@ -64,8 +64,11 @@ class TorchProfiler:
         if self._journal is not None:
             self._journal.step(self._step, self._begun_ns, time.time_ns())
         self._step += 1
-        with _quiet():
-            self._profiler.step()
+        if self._first_recorded() < self._step < self._first_recorded() + self._settings.active:
+            self._profiler.step()  # within a cycle torch has nothing to warn of
+        else:
+            with _quiet():
+                self._profiler.step()
         self._begin_step()
 
     def stop(self) -> None:

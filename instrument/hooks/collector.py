@@ -1,4 +1,6 @@
-"""Pauses of Python's garbage collector: the range ``tracekit.gc``, with the generation."""
+"""Pauses of Python's garbage collector: the range ``tracekit.gc``, with the generation. The youngest one takes microseconds
+and comes several times a step: it is left out.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,8 @@ def install(_facts: Facts, _settings: Settings) -> Callable[[], None]:
     opened: list[record_function] = []
 
     def watch(phase: str, info: dict[str, Any]) -> None:
+        if not info["generation"]:
+            return
         if phase == "start":
             opened.append(record_function(f"{RANGE}{info['generation']}").__enter__())
         elif opened:

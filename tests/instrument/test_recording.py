@@ -147,6 +147,7 @@ def test_the_hooks_name_what_torch_does_not(tmp_path: Path) -> None:
             p.step()
     names = names_of(tmp_path)
     assert {"tracekit.recompute", "tracekit.save", "tracekit.gc generation 2"} <= set(names)
+    assert "tracekit.gc generation 0" not in names
     assert {f"tracekit.{way} {layer}" for way in ("forward", "backward") for layer in (0, 1)} <= set(names)
     sidecar = sidecar_of(tmp_path)
     # 256 a product: 2 forward, 4 backward and 2 again, less the last of them, which the new kind of checkpoint leaves out
