@@ -13,7 +13,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from tracekit.instrument.auto import arm
-from tracekit.instrument.settings import Settings, SettingsError, from_environment, make
+from tracekit.instrument.settings import Settings, SettingsError, from_environment, make, with_ranks
 
 _NOT_OPTIONS = ("strategy",)
 
@@ -47,20 +47,6 @@ def main() -> None:
         parser.error(f"{script}: no such script")
     sys.path[0] = str(Path(script).resolve().parent)
     runpy.run_path(script, run_name="__main__")
-
-
-def with_ranks(given: dict[str, object]) -> dict[str, object]:
-    """The same with a list of ranks (``0,2-3``) as numbers."""
-    ranks = given.get("ranks")
-    if not isinstance(ranks, str) or not ranks[:1].isdigit():
-        return given
-    numbers: list[int] = []
-    for part in ranks.split(","):
-        first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            raise SettingsError(f"ranks={ranks!r}: give 'all', 'every:N', or a list such as 0,2-3")
-        numbers += range(int(first), int(last or first) + 1)
-    return {**given, "ranks": numbers}
 
 
 if __name__ == "__main__":

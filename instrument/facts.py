@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.model.records import Clock, Collective, Device, Group, MeshDimension, Routing, Stage
+from msgspec.structs import replace
+
+from tracekit.model.records import Clock, Collective, Device, Group, MeshDimension, Model, Routing, Strategy
 
 
 class Declined(Exception):  # noqa: N818 - not an error: the framework part is not there
@@ -29,18 +31,11 @@ class Facts:
     """Versions that are not those of a Python distribution: CUDA, NCCL."""
     groups: tuple[Group, ...] = ()
     mesh: tuple[MeshDimension, ...] = ()
-    data_parallel: str = ""
-    bucket_bytes: tuple[int, ...] = ()
-    tensor_parallel: str = ""
-    sequence_parallel: bool = False
-    pipeline_schedule: str = ""
-    stages: tuple[Stage, ...] = ()
-    microbatches: int = 0
+    strategy: Strategy = Strategy()  # noqa: RUF009 - frozen
+    """As the hooks see it; what the script declares is added when the sidecar is built."""
     recompute: bool = False
-    compiled: bool = False
-    precision: str = ""
-    parameters: int = 0
-    parameter_bytes: int = 0
+    """Set from within the backward, where a whole strategy would be too much to replace."""
+    model: Model = Model()  # noqa: RUF009 - frozen
     collectives: tuple[Collective, ...] = ()
     routing: list[Routing] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
@@ -50,3 +45,11 @@ class Facts:
     complete: bool = True
     flops: int = 0
     clock: Clock | None = None
+
+    def learn(self, **strategy: Any) -> None:
+        """Fill in fields of `strategy`."""
+        self.strategy = replace(self.strategy, **strategy)
+
+    def recorded(self, first_step: int, steps: int, wanted: int) -> None:
+        """Say which steps of the loop a cycle recorded, of the *wanted* number."""
+        self.first_step, self.steps, self.complete = first_step, steps, steps == wanted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import shutil
 import tempfile
 from functools import partial
@@ -13,6 +12,7 @@ import jax
 
 from tracekit.instrument import say, sidecar
 from tracekit.instrument.facts import Facts
+from tracekit.instrument.living import of_kinds
 from tracekit.instrument.process import Process
 from tracekit.instrument.settings import Settings
 from tracekit.instrument.writer import Files, Writer
@@ -44,7 +44,10 @@ class JaxProfiler:
     def step(self) -> None:
         self._end_step()
         self._step += 1
-        if self._folder is not None and self._step == self._first_recorded() + self._settings.active:
+        if (
+            self._folder is not None
+            and self._step == self._settings.first_recorded(self._cycle) + self._settings.active
+        ):
             self._end_cycle()
         self._begin_step()
 
@@ -59,12 +62,12 @@ class JaxProfiler:
     def wait(self) -> None:
         self._writer.wait()
 
-    def _first_recorded(self) -> int:
-        settings = self._settings
-        return settings.skip + self._cycle * (settings.warmup + settings.active) + settings.warmup
-
     def _begin_step(self) -> None:
-        if self._folder is None and self._step == self._first_recorded() and self._cycle < self._settings.repeat:
+        if (
+            self._folder is None
+            and self._step == self._settings.first_recorded(self._cycle)
+            and self._cycle < self._settings.repeat
+        ):
             folder = tempfile.mkdtemp(prefix="tracekit-")
             jax.profiler.start_trace(folder)
             self._folder = folder
@@ -83,9 +86,8 @@ class JaxProfiler:
         jax.profiler.stop_trace()
         files = Files(jax.process_index(), self._cycle, XPLANE_SUFFIX)
         facts = _facts()
-        facts.first_step = self._first_recorded()
-        facts.steps = self._step - facts.first_step
-        facts.complete = facts.steps == self._settings.active
+        first = self._settings.first_recorded(self._cycle)
+        facts.recorded(first, self._step - first, self._settings.active)
         who = Process(jax.process_index(), jax.process_count(), 0, "")
         record = say.attempt("the sidecar", sidecar.build, self._settings, who, facts, files)
         self._cycle += 1
@@ -110,7 +112,7 @@ def _export(folder: Path, path: Path) -> None:
 def _facts() -> Facts:
     first = jax.local_devices()[0]
     facts = Facts(device=Device(kind=first.platform, name=first.device_kind, index=first.id), backend="xla")
-    meshes = [each for each in gc.get_objects() if isinstance(each, jax.sharding.Mesh) and not each.empty]
+    meshes = [mesh for mesh in of_kinds({"meshes": jax.sharding.Mesh})["meshes"] if not mesh.empty]
     if meshes:
         mesh = max(meshes, key=lambda each: (len(each.axis_names), each.size))
         facts.mesh = tuple(_dimensions(mesh, first))
@@ -120,7 +122,7 @@ def _facts() -> Facts:
 def _dimensions(mesh: jax.sharding.Mesh, device: Any) -> list[MeshDimension]:
     """The dimensions of *mesh*, and where the process's first device is in them. Members are device ids."""
     ids = mesh.device_ids
-    ((*place,),) = (ids == device.id).nonzero() if ids.ndim == 1 else zip(*(ids == device.id).nonzero(), strict=True)
+    (place,) = zip(*(ids == device.id).nonzero(), strict=True)
     dimensions = []
     for axis, name in enumerate(mesh.axis_names):
         line = ids[tuple(slice(None) if other == axis else at for other, at in enumerate(place))]

@@ -50,7 +50,7 @@ class Recorder:
         self._make = profiler
         self._profiler: Profiler | None = None
         self._unwritten: Profiler | None = None
-        self._left = settings.skip + settings.repeat * (settings.warmup + settings.active)
+        self._left = settings.steps
         self._terminator = Terminator(self.stop)
         self.started = False
 

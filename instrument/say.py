@@ -38,15 +38,12 @@ def attempt(what: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwar
 
 def succeeds(what: str, function: Callable[[], None]) -> bool:
     """`attempt`, for whoever must know."""
-    done = False
 
-    def call() -> None:
-        nonlocal done
+    def call() -> bool:
         function()
-        done = True
+        return True
 
-    attempt(what, call)
-    return done
+    return attempt(what, call) is True
 
 
 def _ensure_visible() -> None:

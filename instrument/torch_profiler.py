@@ -64,7 +64,8 @@ class TorchProfiler:
         if self._journal is not None:
             self._journal.step(self._step, self._begun_ns, time.time_ns())
         self._step += 1
-        if self._first_recorded() < self._step < self._first_recorded() + self._settings.active:
+        first = self._settings.first_recorded(self._cycle)
+        if first < self._step < first + self._settings.active:
             self._profiler.step()  # within a cycle torch has nothing to warn of
         else:
             with _quiet():
@@ -90,14 +91,9 @@ class TorchProfiler:
     def _begin_step(self) -> None:
         if self._step == self._settings.skip:
             self._flops.start()
-        if self._step == self._first_recorded() and self._cycle < self._settings.repeat:
+        if self._step == self._settings.first_recorded(self._cycle) and self._cycle < self._settings.repeat:
             self._journal = say.attempt("the journal", self._writer.journal, this_process(), self._files())
         self._begun_ns = time.time_ns()
-
-    def _first_recorded(self) -> int:
-        """The first step that the current cycle records."""
-        settings = self._settings
-        return settings.skip + self._cycle * (settings.warmup + settings.active) + settings.warmup
 
     def _files(self) -> Files:
         return Files(this_process().rank, self._cycle)
@@ -105,7 +101,7 @@ class TorchProfiler:
     def _ready(self, profiler: Any) -> None:
         """A cycle was recorded. Learn what only this thread can know; the rest is the writer's."""
         who = this_process()
-        files, first, expected = self._files(), self._first_recorded(), self._settings.active
+        files, first, expected = self._files(), self._settings.first_recorded(self._cycle), self._settings.active
         steps = min(self._step - first, expected)
         facts = self._hooks.facts()
         facts.first_step, facts.steps, facts.complete = first, steps, steps == expected

@@ -15,12 +15,8 @@ from typing import Any
 from tracekit.instrument.facts import Declined, Facts
 from tracekit.instrument.process import distributed
 from tracekit.instrument.settings import Settings
+from tracekit.model.dtypes import bytes_of_dtype
 from tracekit.model.records import Collective
-
-_BYTES = {
-    "Double": 8, "Long": 8, "ComplexFloat": 8, "Float": 4, "Int": 4, "Half": 2, "BFloat16": 2, "Short": 2,
-    "Byte": 1, "Char": 1, "Bool": 1, "ComplexDouble": 16,
-}  # fmt: skip
 
 
 def install(facts: Facts, _settings: Settings) -> Callable[[], None]:
@@ -71,4 +67,4 @@ def _collectives(entries: list[dict[str, Any]], since_ns: int) -> Iterator[Colle
 
 
 def _size(shapes: list[list[int]], dtypes: list[str]) -> int:
-    return sum(math.prod(shape) * _BYTES.get(dtype, 0) for shape, dtype in zip(shapes, dtypes, strict=False))
+    return sum(math.prod(shape) * (bytes_of_dtype(dtype) or 0) for shape, dtype in zip(shapes, dtypes, strict=False))

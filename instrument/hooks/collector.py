@@ -8,24 +8,23 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from torch.profiler import record_function
-
 from tracekit.instrument.facts import Facts
+from tracekit.instrument.hooks.ranges import Ranges
 from tracekit.instrument.settings import Settings
 
 RANGE = "tracekit.gc generation "
 
 
 def install(_facts: Facts, _settings: Settings) -> Callable[[], None]:
-    opened: list[record_function] = []
+    ranges = Ranges()
 
     def watch(phase: str, info: dict[str, Any]) -> None:
         if not info["generation"]:
             return
         if phase == "start":
-            opened.append(record_function(f"{RANGE}{info['generation']}").__enter__())
-        elif opened:
-            opened.pop().__exit__(None, None, None)
+            ranges.begin(f"{RANGE}{info['generation']}")
+        else:
+            ranges.end()
 
     gc.callbacks.append(watch)
 

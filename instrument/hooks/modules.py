@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import nn
-from torch.profiler import record_function
 
 from tracekit.instrument.facts import Declined, Facts
+from tracekit.instrument.hooks.ranges import Ranges
 from tracekit.instrument.hooks.survey import living, roots
 from tracekit.instrument.settings import Settings
 
@@ -48,14 +48,13 @@ def _hook(module: nn.Module, name: str) -> Iterator[Any]:
 
 
 def _between(register_begin: Callable[..., Any], register_end: Callable[..., Any], name: str) -> Iterator[Any]:
-    opened: list[record_function] = []
+    ranges = Ranges()
 
     def begin(*_args: Any) -> None:
-        opened.append(record_function(name).__enter__())
+        ranges.begin(name)
 
     def end(*_args: Any) -> None:
-        if opened:
-            opened.pop().__exit__(None, None, None)
+        ranges.end()
 
     yield register_begin(begin)
     yield register_end(end)

@@ -5,7 +5,6 @@ One pass over the objects that the garbage collector knows. It needs no hook int
 
 from __future__ import annotations
 
-import gc
 import platform
 import sys
 from collections.abc import Callable, Iterable
@@ -15,9 +14,10 @@ import torch
 from torch import nn
 
 from tracekit.instrument.facts import Facts
+from tracekit.instrument.living import of_kinds
 from tracekit.instrument.process import distributed
 from tracekit.instrument.settings import Settings
-from tracekit.model.records import Device, Group, MeshDimension, Stage
+from tracekit.model.records import Device, Group, MeshDimension, Model, Stage
 
 
 def install(facts: Facts, _settings: Settings) -> Callable[[], None]:
@@ -40,7 +40,7 @@ def survey(facts: Facts) -> None:
     facts.device, facts.versions = _device(), _versions()
     _parameters(facts)
     _data_parallel(facts, found["modules"])
-    facts.compiled = any(type(module).__name__ == "OptimizedModule" for module in found["modules"])
+    facts.learn(compiled=any(type(module).__name__ == "OptimizedModule" for module in found["modules"]))
     if dist := distributed():
         facts.backend = dist.get_backend()
         facts.groups = tuple(_groups(dist))
@@ -49,18 +49,10 @@ def survey(facts: Facts) -> None:
 
 
 def living() -> dict[str, list[Any]]:
-    """All objects of the kinds in `_SURVEYED` that the garbage collector tracks, in one pass."""
-    kinds = {kind: name for name, place in _SURVEYED.items() if (kind := _loaded(*place)) is not None}
-    found: dict[str, list[Any]] = {name: [] for name in _SURVEYED}
-    wanted = tuple(kinds)
-    of_type: dict[type, str | None] = {}
-    for each in gc.get_objects():
-        kind = type(each)
-        if kind not in of_type:
-            of_type[kind] = next((kinds[base] for base in wanted if issubclass(kind, base)), None)
-        if (name := of_type[kind]) is not None:
-            found[name].append(each)
-    return found
+    """All living objects of the kinds in `_SURVEYED`."""
+    return of_kinds(
+        {name: kind for name, place in _SURVEYED.items() if (kind := _loaded(*place)) is not None}, _SURVEYED
+    )
 
 
 def roots(modules: Iterable[nn.Module]) -> list[nn.Module]:
@@ -80,9 +72,10 @@ def _parameters(facts: Facts) -> None:
     optimizers = [optimizer for ref in facts.optimizers if (optimizer := ref()) is not None]
     parameters = {id(p): p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
     local = [getattr(p, "_local_tensor", p) for p in parameters.values()]
-    facts.parameters = sum(p.numel() for p in local)
-    facts.parameter_bytes = sum(p.numel() * p.element_size() for p in local)
-    facts.precision = ", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in local}))
+    facts.model = Model(
+        parameters=sum(p.numel() for p in local), parameter_bytes=sum(p.numel() * p.element_size() for p in local)
+    )
+    facts.learn(precision=", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in local})))
     placements = {
         f"{dimension}: {placement}"
         for p in parameters.values()
@@ -90,20 +83,24 @@ def _parameters(facts: Facts) -> None:
         for dimension, placement in zip(p.device_mesh.mesh_dim_names or (), p.placements, strict=False)
         if dimension in {"tp", "sp"} or dimension.endswith("_tp")
     }
-    facts.tensor_parallel = ", ".join(sorted(placements))
-    # Only sequence parallelism makes DTensors of parameters that stay whole: the norms'.
-    facts.sequence_parallel = any(placement.endswith(": R") for placement in placements)
+    facts.learn(
+        tensor_parallel=", ".join(sorted(placements)),
+        # Only sequence parallelism makes DTensors of parameters that stay whole: the norms'.
+        sequence_parallel=any(placement.endswith(": R") for placement in placements),
+    )
     if any(type(optimizer).__name__ == "ZeroRedundancyOptimizer" for optimizer in optimizers):
-        facts.data_parallel = "ZeRO-1"
+        facts.learn(data_parallel="ZeRO-1")
 
 
 def _data_parallel(facts: Facts, modules: list[nn.Module]) -> None:
     for module in modules:
         if isinstance(module, nn.parallel.DistributedDataParallel):
-            facts.data_parallel = facts.data_parallel or "DDP"
             logged = module._get_ddp_logging_data()
             sizes = logged.get("rebuilt_bucket_sizes") or logged.get("bucket_sizes") or ""
-            facts.bucket_bytes = tuple(int(size) for size in str(sizes).split(",") if size.strip().isdigit())
+            facts.learn(
+                data_parallel=facts.strategy.data_parallel or "DDP",
+                bucket_bytes=tuple(int(size) for size in str(sizes).split(",") if size.strip().isdigit()),
+            )
     fsdp = _loaded("torch.distributed.fsdp", "FSDPModule")
     sharded: list[Any] = [module for module in modules if fsdp is not None and isinstance(module, fsdp)]
     groups = [group for module in sharded for group in _param_groups(module._get_fsdp_state())]
@@ -112,9 +109,8 @@ def _data_parallel(facts: Facts, modules: list[nn.Module]) -> None:
         # The root is never resharded after forward, so one group that is decides.
         resharded = any(group.post_forward_mesh_info is not None for group in groups)
         kind = "HSDP" if replicated else "FSDP2"
-        facts.data_parallel = (
-            f"{kind} (ZeRO-{3 if resharded else 2}: {'' if resharded else 'no '}reshard after forward)"
-        )
+        stage, reshard = (3, "reshard") if resharded else (2, "no reshard")
+        facts.learn(data_parallel=f"{kind} (ZeRO-{stage}: {reshard} after forward)")
 
 
 def _param_groups(state: Any) -> list[Any]:
@@ -151,16 +147,18 @@ def _mesh(dist: Any, meshes: list[Any]) -> tuple[MeshDimension, ...]:
 
 
 def _pipeline(facts: Facts, stages: list[Any], schedules: list[Any]) -> None:
-    facts.stages = tuple(
-        Stage(
-            index=stage.stage_index,
-            stages=stage.num_stages,
-            parameters=sum(p.numel() for p in stage.submod.parameters()),
+    facts.learn(
+        stages=tuple(
+            Stage(
+                index=stage.stage_index,
+                stages=stage.num_stages,
+                parameters=sum(p.numel() for p in stage.submod.parameters()),
+            )
+            for stage in sorted(stages, key=lambda stage: stage.stage_index)
         )
-        for stage in sorted(stages, key=lambda stage: stage.stage_index)
     )
     for each in schedules:
-        facts.pipeline_schedule, facts.microbatches = type(each).__name__, each._n_microbatches
+        facts.learn(pipeline_schedule=type(each).__name__, microbatches=each._n_microbatches)
 
 
 def _device() -> Device:

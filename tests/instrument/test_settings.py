@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.instrument.__main__ import with_ranks
-from tracekit.instrument.settings import SettingsError, from_environment, make
+from tracekit.instrument.settings import SettingsError, from_environment, make, with_ranks
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 import tracekit
 from tests.conftest import ROOT
 from tracekit.model.errors import UnreadableError, UsageError
-from tracekit.store.runs import is_run, write_run
+from tracekit.store.index import is_run
+from tracekit.store.runs import write_run
 
 SAMPLE = ROOT / "sample_traces" / "ddp"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, TypeAlias
 
 import typer
 
-_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+from tracekit.model.numbers import span
 
 
 def parse_steps(text: str) -> range:
@@ -27,13 +26,10 @@ def parse_names(text: str) -> frozenset[str]:
 
 
 def _span(text: str, hint: str) -> range:
-    match = _SPAN.fullmatch(text.strip())
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is not understood; {hint}")
-    first, last = int(match[1]), int(match[2] or match[1])
-    if last < first:
-        raise typer.BadParameter(f"{text!r} ends before it starts; {hint}")
-    return range(first, last + 1)
+    try:
+        return span(text.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}; {hint}") from None
 
 
 Paths: TypeAlias = Annotated[

@@ -45,8 +45,7 @@ def record(  # noqa: PLR0913, PLR0917  one parameter per option
       tracekit record --skip 20 --active 5 -o traces/ -- srun python train.py
       tracekit record -- python train.py
     """  # noqa: D301  click keeps the lines of a paragraph marked with it
-    from tracekit.instrument.__main__ import with_ranks
-    from tracekit.instrument.settings import VARIABLE, SettingsError, make
+    from tracekit.instrument.settings import VARIABLE, SettingsError, make, with_ranks
 
     given: dict[str, object] = {
         "out": str(out.absolute()), "skip": skip, "warmup": warmup, "active": active, "repeat": repeat, "ranks": ranks,

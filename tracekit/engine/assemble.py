@@ -117,7 +117,7 @@ def _on_one_clock(parts: list[_Part]) -> list[_Part]:
         i: part.place.sidecar.clock for i, part in enumerate(parts) if part.place.sidecar and part.place.sidecar.clock
     }
     middles = [(part.who.claim.info.start_ns + part.who.claim.info.end_ns) // 2 for part in parts]
-    found = corrections(clocks, middles, [part.scan("collectives") for part in parts])
+    found = corrections(clocks, middles, (part.scan("collectives") for part in parts))
     return [replace(part, correction=correction) for part, correction in zip(parts, found, strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -34,7 +34,7 @@ def measured(clock: Clock, middle_ns: int) -> Correction:
     return Correction(offset if abs(offset) > clock.error_ns else 0, clock.error_ns)
 
 
-def from_collectives(collectives: Sequence[pl.LazyFrame]) -> list[Correction]:
+def from_collectives(collectives: Iterable[pl.LazyFrame]) -> list[Correction]:
     """Corrections of recordings against the first, from their ``collectives`` in absolute time.
 
     The n-th operation of a kind in a group is the same on all its members, or that with the same sequence number where there is
@@ -77,12 +77,12 @@ def _median(values: pl.Series) -> float:
 
 
 def corrections(
-    clocks: Mapping[int, Clock], middles: Sequence[int], collectives: Sequence[pl.LazyFrame]
+    clocks: Mapping[int, Clock], middles: Sequence[int], collectives: Iterable[pl.LazyFrame]
 ) -> list[Correction]:
     """One correction for each recording. *clocks* are those that the recorder measured, by position.
 
-    With any of them, recordings without one are left as they are.
+    With any of them, recordings without one are left as they are, and *collectives* is not walked.
     """
     if clocks:
         return [measured(clocks[i], middle) if i in clocks else UNCORRECTED for i, middle in enumerate(middles)]
-    return from_collectives(collectives) if len(collectives) > 1 else [UNCORRECTED] * len(collectives)
+    return from_collectives(collectives) if len(middles) > 1 else [UNCORRECTED] * len(middles)

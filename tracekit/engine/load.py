@@ -20,7 +20,6 @@ from tracekit.model.errors import UnreadableError
 from tracekit.readers.discover import Found, discover
 from tracekit.store import index as store_index
 from tracekit.store.cache import Cache, identity
-from tracekit.store.index import RUN_MARK
 
 if TYPE_CHECKING:
     from tracekit.engine.assemble import Loaded
@@ -54,7 +53,7 @@ class Options:
 
 def load(paths: Sequence[str | Path], options: Options) -> Loaded:
     """Load the traces at *paths*. Raises `UnreadableError` or `UsageError` only when there is nothing to load at all."""
-    if len(paths) == 1 and (Path(paths[0]) / RUN_MARK).is_file():
+    if len(paths) == 1 and store_index.is_run(Path(paths[0])):
         return _converted(Path(paths[0]), options)
     files = discover(paths)
     try:

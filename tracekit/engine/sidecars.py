@@ -58,7 +58,7 @@ def describe(collectives: pl.LazyFrame, sidecar: Sidecar, operators: pl.LazyFram
 
 
 def _entries(sidecar: Sidecar, operators: pl.LazyFrame) -> pl.DataFrame:
-    """The flight recorder's entries in order, described as ``collectives`` are; *op* only where the operator asked for another."""
+    """The flight recorder's entries in order, described as ``collectives`` are; *op* is what the operator asked for."""
     groups = {group.name: group for group in sidecar.groups}
     rows = [
         {

@@ -64,11 +64,11 @@ class Strategy(Record, frozen=True):
     """How the model is parallelised, as far as the rank could see or its script said."""
 
     data_parallel: str = ""
-    """``DDP``, ``ZeRO-1``, ``FSDP2 (reshard after forward)``, ``FSDP2 (no reshard)``, ``HSDP``, ..."""
+    """``DDP``, ``ZeRO-1``, ``FSDP2 (ZeRO-3: reshard after forward)``, ``HSDP (ZeRO-2: no reshard after forward)``, ..."""
     bucket_bytes: tuple[int, ...] = ()
     """Sizes of DDP's gradient buckets, in the order of their all-reduces."""
     tensor_parallel: str = ""
-    """``DTensor`` and the placements in use."""
+    """DTensor placements of the parameters, by mesh dimension: ``tp: S(0), tp: S(1)``."""
     sequence_parallel: bool = False
     pipeline_schedule: str = ""
     """Class name of the schedule, e.g. ``Schedule1F1B``."""
@@ -77,7 +77,7 @@ class Strategy(Record, frozen=True):
     recompute: bool = False
     """Whether activation checkpointing ran during the recording."""
     precision: str = ""
-    """Data types of the parameters, and autocast's if it was on."""
+    """Data types of the parameters."""
     compiled: bool = False
     declared: dict[str, Any] = {}
     """What the script itself said: ``profile(strategy={...})``."""
@@ -177,9 +177,9 @@ def encode(sidecar: Sidecar) -> bytes:
 
 
 def in_words(sidecars: Iterable[Sidecar]) -> str:
-    """How the model is parallelised, e.g. ``DDP``, ``HSDP 2 x 2``, ``1F1B, 4 stages, 8 microbatches``; empty if nothing says so.
+    """How the model is parallelised, e.g. ``DDP``, ``pipeline 1F1B, 4 stages, 8 microbatches``; empty if nothing says so.
 
-    The mesh comes first, as its dimensions are named: ``dp_shard 2 x tp 2``.
+    The mesh comes first, as its dimensions are named: ``mesh dp_shard 2 x tp 2``.
     """
     known = list(sidecars)
     if not known:

@@ -35,3 +35,8 @@ def infos(folder: Path) -> tuple[Info, ...] | None:
 def write(infos_: tuple[Info, ...], folder: Path) -> None:
     """Say that *folder* holds recordings of *infos_*, whole. Raises ``OSError``."""
     (folder / _INDEX).write_bytes(msgspec.json.encode(Index(FORMAT_VERSION, infos_)))
+
+
+def is_run(folder: Path) -> bool:
+    """Whether *folder* was written by `runs.write_run`, whole."""
+    return (folder / RUN_MARK).is_file()

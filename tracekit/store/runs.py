@@ -61,11 +61,6 @@ def write_run(run: RunTables, folder: Path) -> list[Path]:
     return files
 
 
-def is_run(folder: Path) -> bool:
-    """Whether *folder* was written by `write_run`, whole."""
-    return (folder / RUN_MARK).is_file()
-
-
 def read_run(folder: Path, ranks: frozenset[int] | None = None) -> RunTables:
     """Open what `write_run` wrote, or of it the *ranks* asked for. Raises `UnreadableError` for a folder of another version."""
     try:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tracekit.model.dtypes import bytes_of_dtype
 from tracekit.model.tables import COLLECTIVES, Name
 from tracekit.readers import names
 from tracekit.readers.kineto.columns import KIND_CODE
@@ -17,14 +18,6 @@ from tracekit.readers.kineto.trace import Trace
 
 Array = npt.NDArray[Any]
 
-_BYTES_OF_DTYPE = {
-    **dict.fromkeys(("double", "long", "int64", "uint64", "float64", "complexfloat"), 8),
-    **dict.fromkeys(("float", "int", "int32", "uint32", "float32", "complexhalf"), 4),
-    **dict.fromkeys(("half", "bfloat16", "short", "float16", "int16", "uint16"), 2),
-    **dict.fromkeys(("byte", "char", "bool", "int8", "uint8"), 1),
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1),
-    "complexdouble": 16,
-}
 _UNKEYED = ("rank", "window")
 
 
@@ -102,7 +95,7 @@ def _by_name(trace: Trace, rows: Array, decide: Any) -> dict[int, names.Communic
 def _describe(args: Details, by_name: names.Communication | None) -> dict[str, Any]:
     told = args.collective is not None
     dtype = str(args.dtype) if args.dtype is not None else None
-    size = _BYTES_OF_DTYPE.get((dtype or "").lower())
+    size = bytes_of_dtype(dtype or "")
     return {
         "group": _text(args.group),
         "group_desc": _text(args.group_desc),
