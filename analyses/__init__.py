@@ -10,6 +10,7 @@ from tracekit.analyses import (
     kernel_classes,
     kernels,
     launch_stats,
+    mean_step,
     operators,
     overlap,
     queues,
@@ -20,6 +21,7 @@ from tracekit.model.analysis import Analysis
 ANALYSES: tuple[Analysis, ...] = (
     breakdown.ANALYSIS,
     step_breakdown.ANALYSIS,
+    mean_step.ANALYSIS,
     overlap.ANALYSIS,
     kernels.ANALYSIS,
     kernel_classes.ANALYSIS,

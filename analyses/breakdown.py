@@ -18,11 +18,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracekit.engine.stats import burden
-from tracekit.model.analysis import Analysis, Context
-from tracekit.model.finding import Confidence, Finding, Quantity, severity_of
+from tracekit.model.analysis import Analysis
 from tracekit.model.metric import CATALOGUE
-from tracekit.model.quantity import ns, percent
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
 
@@ -40,9 +37,6 @@ TIMES = (
 )
 RATIOS = ("utilization_ratio", "compute_utilization_ratio", "overlap_ratio", "comm_to_compute_ratio")
 _OCCUPANCY = "sm_utilization_ratio"
-
-_EXPOSED_SHARE = 0.03
-_UNEVEN_SHARE = 0.05
 
 
 def metric_columns(names: Sequence[str], dtype: type[pl.DataType], *, nullable: bool = False) -> tuple[Column, ...]:
@@ -101,7 +95,7 @@ def ratios(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def compute(run: RunTables) -> pl.LazyFrame:
-    times = run["segments"].group_by(TIMELINE).agg(**SUMS)
+    times = run["segments"].filter("in_window").group_by(TIMELINE).agg(**SUMS)
     set_, kernel = pl.col("set"), pl.col("device") >= 0
     counts = (
         run["device"]
@@ -120,88 +114,4 @@ def compute(run: RunTables) -> pl.LazyFrame:
     return TABLE.conform(joined.with_columns(occupied.alias(_OCCUPANCY))).sort(TIMELINE)
 
 
-def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
-    return [*_exposed(table, context), *_uneven(table, context)]
-
-
-def _exposed(table: pl.DataFrame, context: Context) -> list[Finding]:
-    """Exposed communication that takes more than 3 % of the step on some rank."""
-    hidden = pl.min_horizontal("exposed_comm_ns", pl.col("compute_ns") - pl.col("overlapped_comm_ns"))
-    load = burden(table.select("rank", lower_ns=0, upper_ns=hidden), context, at_least=0.0)
-    exposed = burden(table.select("rank", lower_ns=0, upper_ns="exposed_comm_ns"), context, at_least=_EXPOSED_SHARE)
-    if exposed is None:
-        return []
-    upper = exposed.cost_ns[1]
-    worst = (
-        table.filter(pl.col("rank") == exposed.rank)
-        .select(pl.col("comm_ns", "overlapped_comm_ns").sum())
-        .row(0, named=True)
-    )
-    evidence = [
-        Quantity(label="exposed communication per step", value=upper, unit="ns"),
-        Quantity(label="share of the step", value=exposed.ratio, unit="ratio"),
-        Quantity(label="overlap efficiency", value=worst["overlapped_comm_ns"] / worst["comm_ns"], unit="ratio"),
-    ]
-    if load is not None:
-        evidence.append(Quantity(label="compute that could cover it, per step", value=load.cost_ns[1], unit="ns"))
-    return [
-        Finding(
-            code="TK-COMM-EXPOSED",
-            title=f"Communication that no compute covers takes {exposed}",
-            cause=f"Compute covers {percent(worst['overlapped_comm_ns'] / worst['comm_ns'])} of the communication; "
-            "what is exposed is transfer and waiting for late ranks together.",
-            remedy="First see whether ranks arrive late (TK-RANK-UNEVEN, ranks whose communication is shortest). "
-            "Else: DDP bucket_cap_mb, FSDP2 set_modules_to_forward_prefetch, reshard_after_forward=False",
-            severity=severity_of(upper, context.step_ns),
-            confidence=Confidence.MEDIUM,
-            cost_ns=(0, upper),
-            ranks=exposed.ranks,
-            evidence=tuple(evidence),
-        )
-    ]
-
-
-def _uneven(table: pl.DataFrame, context: Context) -> list[Finding]:
-    """Ranks that compute more than 5 % of the step longer than the median rank: the others wait for them."""
-    sums = pl.col("compute_ns", "comm_ns", "exposed_comm_ns").sum() / context.units
-    per_rank = table.group_by("rank").agg(sums.cast(pl.Int64)).sort("rank")
-    if len(per_rank) < 2 or not per_rank["comm_ns"].sum():
-        return []
-    usual = per_rank.select(pl.col("compute_ns").quantile(0.5, "lower")).item()
-    slow = per_rank.with_columns(more=pl.col("compute_ns") - usual).filter(
-        pl.col("more") > _UNEVEN_SHARE * context.step_ns
-    )
-    if slow.is_empty():
-        return []
-    worst = slow.sort("more", descending=True).row(0, named=True)
-    ranks = tuple(slow["rank"])
-    peers = per_rank.filter(~pl.col("rank").is_in(ranks))["exposed_comm_ns"].quantile(0.5, "lower") or 0
-    waited = min(max(int(peers) - worst["exposed_comm_ns"], 0), worst["more"])  # what the others expose and it does not
-    named = f"Rank {ranks[0]} computes" if len(ranks) == 1 else f"Ranks {', '.join(map(str, ranks))} compute"
-    return [
-        Finding(
-            code="TK-RANK-UNEVEN",
-            title=f"{named} {ns(worst['more'])} a step longer than the median rank ({percent(worst['more'] / context.step_ns)} of the step)",
-            cause="The other ranks wait for them in their collectives.",
-            remedy="Compare the kernels of these ranks with another's: more work (uneven batches, experts or stages) "
-            "or the same work slower (clocks, a shared machine)?",
-            severity=severity_of(worst["more"], context.step_ns),
-            confidence=Confidence.MEDIUM,
-            cost_ns=(waited, worst["more"]),
-            ranks=ranks,
-            evidence=(
-                Quantity(label=f"compute of rank {worst['rank']} per step", value=worst["compute_ns"], unit="ns"),
-                Quantity(label="compute of the median rank per step", value=usual, unit="ns"),
-                Quantity(label=f"communication of rank {worst['rank']} per step", value=worst["comm_ns"], unit="ns"),
-            ),
-        )
-    ]
-
-
-ANALYSIS = Analysis(
-    table=TABLE,
-    needs=("device", "segments"),
-    compute=compute,
-    find=find,
-    codes=("TK-COMM-EXPOSED", "TK-RANK-UNEVEN"),
-)
+ANALYSIS = Analysis(table=TABLE, needs=("device", "segments"), compute=compute)

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracekit.engine.intervals import intersect, total
+from tracekit.engine.intervals import union, within
 from tracekit.engine.stats import burden, counted
 from tracekit.model.analysis import Analysis, Context
-from tracekit.model.finding import Confidence, Finding, Quantity, severity_of
-from tracekit.model.quantity import percent, rate, size
+from tracekit.model.finding import Confidence, Finding, Quantity
+from tracekit.model.quantity import percent, rate
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
 
@@ -62,6 +62,8 @@ TABLE = Table(
             unit="ns",
             doc="Time of the copies' union under neither compute nor communication.",
         ),
+        Column(name="step_copies", dtype=pl.Int64, doc="Copies that complete steps launched."),
+        Column(name="step_exposed_ns", dtype=pl.Int64, unit="ns", doc="Exposed time inside ``step_spans``."),
     ),
 )
 
@@ -87,21 +89,21 @@ def compute(run: RunTables) -> pl.LazyFrame:
     rows = (
         run["device"]
         .filter(pl.col("set") == "memory")
-        .select(*TIMELINE, "name", "start_ns", "end_ns", "dur_ns", "bytes")
+        .select(*TIMELINE, "name", "start_ns", "end_ns", "dur_ns", "bytes", "in_step")
     )
     copies = rows.join(_kinds(rows), on="name")
     alone = pl.col("memory") & ~pl.col("compute") & ~pl.col("communication")
-    exposed = run["segments"].filter(alone).select(*TIMELINE, "start_ns", "end_ns")
-    of_each_kind = exposed.join(copies.select(_KIND).unique(), on=TIMELINE)  # a handful of kinds, so as many spans each
-    exposure = total(intersect(copies.select(*_KIND, "start_ns", "end_ns"), of_each_kind, _KIND), _KIND)
+    masks = {"exposed_ns": alone, "step_exposed_ns": alone & pl.col("in_step")}
+    exposure = within(union(copies, _KIND), run["segments"], masks, TIMELINE).group_by(_KIND).agg(pl.col(masks).sum())
     sums = copies.group_by(_KIND).agg(
         copies=pl.len(),
+        step_copies=pl.col("in_step").sum(),
         total_ns=pl.col("dur_ns").sum(),
         bytes=pl.when(pl.col("bytes").count() > 0).then(pl.col("bytes").sum()),
         timed_ns=pl.col("dur_ns").filter(pl.col("bytes").is_not_null()).sum(),
     )
-    table = sums.join(exposure, on=_KIND, how="left", suffix="_exposed").with_columns(
-        exposed_ns=pl.col("total_ns_exposed").fill_null(0),
+    table = sums.join(exposure, on=_KIND, how="left").with_columns(
+        pl.col(masks).fill_null(0),
         bandwidth_bytes_per_s=pl.when(pl.col("timed_ns") > 0).then(pl.col("bytes") * 1e9 / pl.col("timed_ns")),
     )
     return TABLE.conform(table).sort(_KIND)
@@ -134,51 +136,57 @@ def _pageable(table: pl.DataFrame, context: Context) -> Finding | None:
     )
     saved = (1 - pl.col("bandwidth_bytes_per_s") / pl.col("pinned_bytes_per_s")).fill_null(0).clip(0, 1)
     rows = table.filter(pl.col("memory") == "pageable").join(pinned, on=[*TIMELINE, "direction"], how="left")
-    rows = rows.with_columns(lower_ns=(pl.col("exposed_ns") * saved).cast(pl.Int64), upper_ns="exposed_ns")
+    rows = rows.with_columns(lower_ns=(pl.col("step_exposed_ns") * saved).cast(pl.Int64), upper_ns="step_exposed_ns")
     load = burden(rows, context, at_least=0.01)
     if load is None:
         return None
-    here = rows.filter(pl.col("rank") == load.rank).sort("exposed_ns", descending=True)
+    here = rows.filter(rank=load.rank).sort("step_exposed_ns", descending=True)
     timed = here.filter(pl.col("bytes").is_not_null())
-    copies, moved, spent_ns = int(here["copies"].sum()), int(timed["bytes"].sum()), int(timed["total_ns"].sum())
+    copies = context.per_step(load.rank, int(here["step_copies"].sum()))
+    moved, spent_ns = int(timed["bytes"].sum()), int(timed["total_ns"].sum())
     measured = (
-        Quantity(label="bytes", value=moved, unit="bytes"),
+        Quantity(label="bytes of all copies", value=moved, unit="bytes"),
         Quantity(label="bandwidth", value=moved * 1e9 / spent_ns, unit="bytes_per_s"),
     ) if spent_ns else ()  # fmt: skip
-    speed = f": {size(moved)} at {rate(measured[1].value)}" if measured else ""
-    return Finding(
+    speed = f", at {rate(measured[1].value)}" if measured else ""
+    return load.finding(
         code="TK-COPY-PAGEABLE",
         title=f"Copies of pageable host memory hold up the device: {load}",
-        cause=f"{counted(copies, 'copy', 'copies')}, {here['direction'][0]} most{speed}. The driver stages pageable memory.",
+        cause=f"{counted(copies, 'copy', 'copies')} {load.each}, {here['direction'][0]} most{speed}. The driver stages pageable memory.",
         remedy="DataLoader(pin_memory=True) or tensor.pin_memory(), copies with non_blocking=True, on a side stream one batch ahead",
-        severity=severity_of(load.cost_ns[1], context.step_ns),
         confidence=Confidence.HIGH,
-        cost_ns=load.cost_ns,
-        ranks=load.ranks,
-        evidence=(*load.evidence("exposed per step"), Quantity(label="copies", value=copies, unit="count"), *measured),
+        evidence=(
+            *load.evidence("exposed copies"),
+            Quantity(label=f"copies per {load.unit}", value=copies, unit="count"),
+            *measured,
+        ),
     )
 
 
 def _exposed(table: pl.DataFrame, context: Context) -> Finding | None:
-    rows = table.with_columns(lower_ns=pl.lit(0, pl.Int64), upper_ns="exposed_ns")
+    rows = table.with_columns(lower_ns=pl.lit(0, pl.Int64), upper_ns="step_exposed_ns")
     load = burden(rows, context, at_least=0.03)
     if load is None:
         return None
-    kinds = rows.filter(pl.col("rank") == load.rank).group_by("direction", "memory")
-    here = kinds.agg(pl.col("copies", "exposed_ns").sum()).sort("exposed_ns", "direction", descending=[True, False])
+    kinds = (
+        rows.filter(rank=load.rank).group_by("direction", "memory").agg(pl.col("step_copies", "step_exposed_ns").sum())
+    )
+    here = kinds.sort("step_exposed_ns", "direction", descending=[True, False])
     direction, memory, copies, exposed_ns = here.row(0)
-    return Finding(
+    share, number = exposed_ns / here["step_exposed_ns"].sum(), context.per_step(load.rank, copies)
+    return load.finding(
         code="TK-COPY-EXPOSED",
         title=f"The device copies and does nothing else: {load}",
-        cause=f"Largest part: {direction} copies ({memory} memory), {percent(exposed_ns / here['exposed_ns'].sum())} in {counted(copies, 'copy', 'copies')}.",
+        cause=f"Largest part: {direction} copies ({memory} memory), {percent(share)} in {counted(number, 'copy', 'copies')} {load.each}.",
         remedy="Copy one batch ahead on a side stream (non_blocking=True, pinned memory); offload fewer layers; avoid .contiguous() and layout changes",
-        severity=severity_of(load.cost_ns[1], context.step_ns),
         confidence=Confidence.MEDIUM,
-        cost_ns=load.cost_ns,
-        ranks=load.ranks,
         evidence=(
-            *load.evidence("exposed per step"),
-            Quantity(label="copies", value=int(here["copies"].sum()), unit="count"),
+            *load.evidence("exposed copies"),
+            Quantity(
+                label=f"copies per {load.unit}",
+                value=context.per_step(load.rank, int(here["step_copies"].sum())),
+                unit="count",
+            ),
         ),
     )
 

@@ -4,7 +4,7 @@
 allocator's, or a dependency's?
 
 **Method.** The spans of ``idle_spans``, which says how a cause is decided, summed per timeline. The causes add up to the
-idle time exactly.
+window's idle time exactly.
 
 **When it misleads.** See ``idle_spans``. Idle time before the first device event and after the last is not in the window.
 """
@@ -45,10 +45,16 @@ TABLE = Table(
 
 
 def compute(run: RunTables) -> pl.LazyFrame:
-    windows = run["segments"].group_by(TIMELINE).agg(window_ns=pl.col("end_ns").max() - pl.col("start_ns").min())
-    length = pl.col("end_ns") - pl.col("start_ns")
+    windows = (
+        run["segments"]
+        .filter("in_window")
+        .group_by(TIMELINE)
+        .agg(window_ns=pl.col("end_ns").max() - pl.col("start_ns").min())
+    )
+    length = pl.col("window_ns")
     gaps = (
         run["idle_spans"]
+        .filter(length > 0)
         .group_by(*TIMELINE, "gap")
         .agg(
             length.sum().alias("idle_ns"), *(length.filter(cause=cause).sum().alias(f"{cause}_ns") for cause in CAUSES)

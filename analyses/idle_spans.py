@@ -15,12 +15,14 @@ event to start at the gap's end, and the host call that launched it.
   what a launch into an empty queue may take.
 * From then on the work was queued and the device did not start it: ``dependency``, on another stream, an event, a peer, or
   the device's own pause between two kernels (inside a replayed graph every pause is that).
-* A gap that is ended by an event without a launch record is ``other``.
+* A gap that is ended by an event without a launch record is ``other``. One that nothing ends (the device has done the last
+  step, the host has not) is the host's.
 
 On runs without an accelerator the gaps lie between operators; nothing launches them, so their causes are ``data`` and
 ``other`` (Python between two operators, most often).
 
-The spans of a gap cover it exactly, so the causes add up to the idle time.
+Gaps are looked for in the window and in the steps, of which the first and the last may reach beyond the window. The spans
+of a gap cover it exactly, so the causes add up to the idle time: ``window_ns`` to the window's, ``step_ns`` to the steps'.
 
 **When it misleads.** Calls are looked for on the launching thread alone: when one thread blocks and another, woken by it,
 launches, the gap reads ``host_bound``. A queue that a call has drained stays short for a while: the small gaps after the
@@ -30,17 +32,12 @@ first are ``host_bound``, so ``sync`` is a lower figure. A clock that differs be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import polars as pl
 
-from tracekit.engine.host import THREAD, named, with_operator
-from tracekit.engine.intervals import intersect, sweep, union
-from tracekit.engine.stats import burden, counted
-from tracekit.model.analysis import Analysis, Context
-from tracekit.model.finding import Confidence, Finding, Quantity, Severity, severity_of
-from tracekit.model.quantity import percent
+from tracekit.analyses.idle_rules import CODES, find
+from tracekit.engine.host import LAUNCH_NS, THREAD, named, with_operator
+from tracekit.engine.intervals import intersect, sweep, union, within
+from tracekit.model.analysis import Analysis
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
 from tracekit.model.tables import Name
@@ -48,18 +45,17 @@ from tracekit.model.tables import Name
 CAUSES = ("host_bound", "sync", "data", "dependency", "allocation", "other")
 Cause = pl.Enum(CAUSES)
 
-LAUNCH_NS = 20_000
-"""From the start of a launch call to the start of its kernel on an idle device: 7 to 13 µs on recorded NVIDIA GPUs, 18 µs on AMD."""
-
 TABLE = Table(
     name="idle_spans",
-    doc="Every span of device idleness with its cause; the spans of a timeline add up to its idle time.",
+    doc="Every span of device idleness with its cause; the spans of a timeline add up to its idle time, in the window and in the steps.",
     columns=(
         *timeline_columns(),
         Column(name="gap", dtype=pl.Int64, doc="Number of the gap in the timeline; a gap has one span or more."),
         Column(name="step", dtype=pl.Int32, nullable=True, doc="Step of the event that ended the gap."),
         Column(name="start_ns", dtype=pl.Int64, unit="ns", doc="Start, from the run's origin."),
         Column(name="end_ns", dtype=pl.Int64, unit="ns", doc="End."),
+        Column(name="window_ns", dtype=pl.Int64, unit="ns", doc="How much of it is in the window."),
+        Column(name="step_ns", dtype=pl.Int64, unit="ns", doc="How much of it is in ``step_spans``."),
         Column(name="cause", dtype=Cause, doc="Cause: " + ", ".join(CAUSES) + "."),
         Column(
             name="returned",
@@ -70,7 +66,7 @@ TABLE = Table(
             name="call",
             dtype=Name,
             nullable=True,
-            doc="The call that the host was in, or the launching call where it was in none.",
+            doc="The call that the host was in, or the launching call where it was in none; null where nothing was launched.",
         ),
         Column(name="operator", dtype=Name, nullable=True, doc="Operator that made the call."),
         Column(name="kernel", dtype=Name, nullable=True, doc="Device event that ended the gap."),
@@ -100,7 +96,8 @@ def compute(run: RunTables) -> pl.LazyFrame:
             returned=pl.col("claim").str.ends_with("_returned"),
         )
     )
-    return TABLE.conform(_with_names(spans, calls, run["events"]))
+    masks = {"window_ns": pl.col("in_window"), "step_ns": pl.col("in_step")}
+    return TABLE.conform(_with_names(within(spans, run["segments"], masks, TIMELINE), calls, run["events"]))
 
 
 def _gaps(run: RunTables) -> pl.DataFrame:
@@ -108,12 +105,9 @@ def _gaps(run: RunTables) -> pl.DataFrame:
 
     The host was late until ``late_ns``, the launch took until ``queued_ns``, the rest was waiting in the queue.
     """
-    gaps = (
-        run["segments"]
-        .filter(~pl.any_horizontal("compute", "communication", "memory"))
-        .select(*TIMELINE, "start_ns", "end_ns", gap=pl.int_range(pl.len()).over(TIMELINE))
-        .collect()
-    )
+    idle = pl.any_horizontal("in_window", "in_step") & ~pl.any_horizontal("compute", "communication", "memory")
+    merged = union(run["segments"].filter(idle), TIMELINE)
+    gaps = merged.with_columns(gap=pl.int_range(pl.len()).over(TIMELINE)).collect()
     launched = run["launches"].select(
         *TIMELINE, "step", "external_id", "launch_start_ns", "launch_end_ns", "linked",
         end_ns="start_ns", thread="launch_thread", call="launch_name", kernel="name",
@@ -123,13 +117,19 @@ def _gaps(run: RunTables) -> pl.DataFrame:
     ended = gaps.lazy().join(pl.concat(ends, how="diagonal"), on=[*TIMELINE, "end_ns"], how="left").collect()
     if ended.height > gaps.height:  # several events end a gap together: the one launched first
         ended = ended.sort("launch_start_ns", nulls_last=True).unique([*TIMELINE, "gap"], keep="first")
-    linked, launch = pl.col("linked").fill_null(False), pl.col("launch_start_ns")
-    queued = pl.max_horizontal(launch + LAUNCH_NS, "launch_end_ns")
+    ended = ended.sort("start_ns")
+    launch, queued = (
+        pl.col("launch_start_ns"),
+        pl.max_horizontal(pl.col("launch_start_ns") + LAUNCH_NS, "launch_end_ns"),
+    )
+    linked = pl.col("linked").fill_null(False)
+    unended = pl.col("kernel").is_null() & linked.any().over(TIMELINE)
     return ended.with_columns(
-        linked=linked,
+        linked=linked | unended,
+        thread=pl.coalesce("thread", pl.when(unended).then(pl.col("thread").forward_fill().over(TIMELINE))),
         late_ns=pl.when(linked).then(launch.clip("start_ns", "end_ns")).otherwise("end_ns"),
         queued_ns=pl.when(linked).then(queued.clip("start_ns", "end_ns")).otherwise("end_ns"),
-    ).sort("start_ns")
+    )
 
 
 def _calls(run: RunTables) -> pl.LazyFrame:
@@ -238,118 +238,10 @@ def _with_names(spans: pl.LazyFrame, calls: pl.LazyFrame, events: pl.LazyFrame) 
     return with_operator(named_spans, events).sort(*TIMELINE, "start_ns")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rule:
-    """When idle time of one cause is a finding, and what is said of it."""
-
-    code: str
-    cause: str
-    at_least: float
-    """Share of the step from which on it is one."""
-    high_from: float | None = None
-    """Share of the step from which on it is severe; None where the usual limits hold."""
-    lower: pl.Expr
-    """What of a span is won at least, when the cause goes."""
-    title: str
-    remedy: str
-    confidence: Confidence
-
-
-_LENGTH = pl.col("end_ns") - pl.col("start_ns")
-_WHILE_BLOCKED = pl.when("returned").then(0).otherwise(_LENGTH)
-_GRAPH_NODE_NS = 2_000  # what a replayed graph still pauses between two kernels
-
-_RULES = (
-    _Rule(
-        code="TK-HOST-BOUND",
-        cause="host_bound",
-        at_least=0.10,
-        lower=(_LENGTH - _GRAPH_NODE_NS).clip(0),
-        title="The device waits for the host to launch work",
-        remedy='torch.compile(mode="reduce-overhead") or CUDA graphs (Megatron: --cuda-graph-impl); a larger micro-batch; fused operators and optimizer',
-        confidence=Confidence.MEDIUM,
-    ),
-    _Rule(
-        code="TK-SYNC",
-        cause="sync",
-        at_least=0.01,
-        lower=_WHILE_BLOCKED,
-        title="The host waits for the device and leaves it dry",
-        remedy='Log every k-th step, no .item() or boolean indexing in the step; torch.cuda.set_sync_debug_mode("warn") names the lines',
-        confidence=Confidence.HIGH,
-    ),
-    _Rule(
-        code="TK-DATA-STALL",
-        cause="data",
-        at_least=0.05,
-        high_from=0.20,
-        lower=_LENGTH,
-        title="The device waits for the next batch",
-        remedy="DataLoader(num_workers=4 or more, persistent_workers=True, pin_memory=True, prefetch_factor=4), copies with non_blocking=True",
-        confidence=Confidence.HIGH,
-    ),
-    _Rule(
-        code="TK-ALLOC",
-        cause="allocation",
-        at_least=0.01,
-        lower=_WHILE_BLOCKED,
-        title="The device waits while the host allocates or frees device memory",
-        remedy="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (not with NCCL user buffers); static shapes; a smaller batch if memory is full",
-        confidence=Confidence.HIGH,
-    ),
-)
-
-
-def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
-    """A finding for each cause that takes enough of the step; costs are of the rank that bears most."""
-    found = (_find(rule, table.filter(pl.col("cause") == rule.cause), context) for rule in _RULES)
-    return [finding for finding in found if finding is not None]
-
-
-def _find(rule: _Rule, spans: pl.DataFrame, context: Context) -> Finding | None:
-    load = burden(spans.select("rank", lower_ns=rule.lower, upper_ns=_LENGTH), context, at_least=rule.at_least)
-    if load is None:
-        return None
-    lower, upper = load.cost_ns
-    if rule.cause == "data":  # fetching beside the step hides as much as the step is long without it
-        lower = min(lower, max(context.step_ns - upper, 0))
-    severity = severity_of(upper, context.step_ns)
-    if rule.high_from is not None:
-        severity = Severity.HIGH if load.ratio >= rule.high_from else Severity.MEDIUM
-    here = spans.filter(pl.col("rank") == load.rank)
-    return Finding(
-        code=rule.code,
-        title=f"{rule.title}: {load}",
-        cause=_dearest(here),
-        remedy=rule.remedy,
-        severity=severity,
-        confidence=rule.confidence,
-        cost_ns=(lower, upper),
-        ranks=load.ranks,
-        evidence=(
-            *load.evidence("idle time per step"),
-            Quantity(label="gaps", value=here.select("window", "gap").n_unique(), unit="count"),
-            Quantity(label="longest span", value=here.select(_LENGTH.max()).item(), unit="ns"),
-        ),
-    )
-
-
-def _dearest(spans: pl.DataFrame) -> str:
-    """The call and operator that the largest part of *spans* goes to, in a sentence."""
-    calls = spans.group_by("call", "operator").agg(idle_ns=_LENGTH.sum(), gaps=pl.struct("window", "gap").n_unique())
-    ranked = calls.with_columns(pl.col("call", "operator").cast(pl.String)).sort(
-        "idle_ns", "call", descending=[True, False]
-    )
-    call, operator, idle_ns, gaps = ranked.row(0)
-    share = percent(idle_ns / calls["idle_ns"].sum())
-    where = f"{call} in {operator}" if operator else call
-    return f"Largest part: {where}, {share} in {counted(gaps, 'gap', 'gaps')}."
-
-
 ANALYSIS = Analysis(
     table=TABLE,
     needs=("events", "device", "segments"),
     compute=compute,
     find=find,
-    codes=tuple(rule.code for rule in _RULES),
+    codes=CODES,
 )

@@ -19,6 +19,7 @@ from tracekit.model.analysis import Analysis, Context
 from tracekit.model.finding import Confidence, Finding, Quantity, Severity
 from tracekit.model.quantity import percent
 from tracekit.model.run import RunTables
+from tracekit.model.short_names import short_name, shorten
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
 from tracekit.model.tables import Class
 
@@ -43,6 +44,7 @@ TABLE = Table(
 
 _KEY = (*TIMELINE, "class")
 _UNCLASSIFIED_SHARE = 0.10
+_NAME_WIDTH = 60
 
 
 def compute(run: RunTables) -> pl.LazyFrame:
@@ -55,7 +57,7 @@ def compute(run: RunTables) -> pl.LazyFrame:
     return TABLE.conform(joined).sort(*TIMELINE, "total_ns", descending=[False, False, True])
 
 
-def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
+def find(table: pl.DataFrame, _context: Context) -> Sequence[Finding]:
     """Unclassified kernels with more than 10 % of device time on some rank."""
     other = table.filter(pl.col("class") == "other", pl.col("share_ratio") > _UNCLASSIFIED_SHARE).sort(
         "share_ratio", descending=True
@@ -67,14 +69,14 @@ def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
         Finding(
             code="TK-UNCLASSIFIED",
             title=f"{percent(worst['share_ratio'])} of device time is in kernels that tracekit does not know",
-            cause=f"The largest: {'; '.join(name[:60] for name in worst['largest'])}.",
+            cause=f"The largest: {'; '.join(shorten(short_name(name), _NAME_WIDTH) for name in worst['largest'])}.",
             remedy="Nothing is wrong with the run. If one of them communicates, figures of communication are too low: please report the name",
             severity=Severity.INFO,
             confidence=Confidence.HIGH,
             cost_ns=(0, 0),
             ranks=tuple(sorted(set(other["rank"]))),
             evidence=(
-                Quantity(label="their time per step", value=worst["total_ns"] / context.units, unit="ns"),
+                Quantity(label="their time", value=worst["total_ns"], unit="ns"),
                 Quantity(label="share of device time", value=worst["share_ratio"], unit="ratio"),
             ),
         )

@@ -21,7 +21,7 @@ import polars as pl
 
 from tracekit.engine.stats import burden
 from tracekit.model.analysis import Analysis, Context
-from tracekit.model.finding import Confidence, Finding, Quantity, severity_of
+from tracekit.model.finding import Confidence, Finding, Quantity
 from tracekit.model.quantity import ns
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
@@ -34,6 +34,7 @@ TABLE = Table(
         Column(name="events", dtype=pl.Int64, doc="Device events: kernels, copies and sets."),
         Column(name="unlinked", dtype=pl.Int64, doc="Device events without a launch record."),
         Column(name="launches", dtype=pl.Int64, doc="Calls that launched device events."),
+        Column(name="step_launches", dtype=pl.Int64, doc="Those of them that complete steps made."),
         Column(name="graph_launches", dtype=pl.Int64, doc="Launches of a CUDA or HIP graph among them."),
         Column(name="graph_events", dtype=pl.Int64, doc="Device events that graph launches issued."),
         Column(
@@ -63,7 +64,7 @@ def compute(run: RunTables) -> pl.LazyFrame:
         .group_by(launch)
         .agg(
             pl.len().alias("issued"),
-            pl.col("graph").first(),
+            pl.col("graph", "in_step").first(),
             pl.col("start_ns").min(),
             pl.col("end_ns").max(),
             call_ns=pl.col("launch_end_ns").first() - pl.col("launch_start_ns").first(),
@@ -77,6 +78,7 @@ def compute(run: RunTables) -> pl.LazyFrame:
     graph, before = pl.col("graph"), pl.col("before_ns")
     stats = launches.group_by(TIMELINE).agg(
         launches=pl.len(),
+        step_launches=pl.col("in_step").sum(),
         graph_launches=graph.sum(),
         graph_events=pl.col("issued").filter(graph).sum(),
         call_median_ns=pl.col("call_ns").median(),
@@ -85,36 +87,33 @@ def compute(run: RunTables) -> pl.LazyFrame:
         delay_p95_ns=pl.col("delay_ns").quantile(0.95, "nearest"),
         dry_launches=(before.is_null() | (before <= pl.col("launch_start_ns"))).sum(),
     )
-    counts = ("launches", "graph_launches", "graph_events", "dry_launches")
+    counts = ("launches", "step_launches", "graph_launches", "graph_events", "dry_launches")
     table = events.join(stats, on=TIMELINE, how="left").with_columns(pl.col(counts).fill_null(0))
     return TABLE.conform(table.sort(TIMELINE))
 
 
 def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
     """Ranks whose launching calls take half as long again as the median rank's, where the difference adds up to 1 % of the step."""
-    ranks = table.group_by("rank").agg(pl.col("call_median_ns").median(), pl.col("launches").sum())
-    usual = ranks["call_median_ns"].median()
-    if len(ranks) < 2 or not isinstance(usual, float) or usual <= 0:
+    ranks = table.group_by("rank").agg(pl.col("call_median_ns").median(), pl.col("step_launches").sum())
+    usual = ranks["call_median_ns"].quantile(0.5, "lower") or 0
+    if len(ranks) < 2 or usual <= 0:
         return ()
     slow = ranks.filter(pl.col("call_median_ns") > 1.5 * usual)
-    excess = ((pl.col("call_median_ns") - usual) * pl.col("launches")).cast(pl.Int64)
+    excess = ((pl.col("call_median_ns") - usual) * pl.col("step_launches")).cast(pl.Int64)
     load = burden(slow.select("rank", lower_ns=pl.lit(0, pl.Int64), upper_ns=excess), context, at_least=0.01)
     if load is None:
         return ()
-    call_ns = slow.filter(pl.col("rank") == load.rank)["call_median_ns"].item()
-    finding = Finding(
+    call_ns = slow.filter(rank=load.rank)["call_median_ns"].item()
+    finding = load.finding(
         code="TK-LAUNCH-SLOW",
-        title=f"Rank {load.rank} takes {ns(call_ns)} for a launching call, the median rank {ns(usual)}",
+        title=f"Rank {load.rank} takes {ns(call_ns)} for a launching call, {context.others} {ns(usual)}",
         cause="Its host is slower: bound to the far NUMA node, or its cores are shared with data loading or another process.",
         remedy="numactl --cpunodebind --membind (torchrun --numa-binding), OMP_NUM_THREADS, fewer DataLoader workers than cores",
-        severity=severity_of(load.cost_ns[1], context.step_ns),
         confidence=Confidence.LOW,
-        cost_ns=load.cost_ns,
-        ranks=load.ranks,
         evidence=(
             Quantity(label="median launching call", value=call_ns, unit="ns"),
-            Quantity(label="median launching call on the median rank", value=usual, unit="ns"),
-            Quantity(label="longer calls per step", value=load.cost_ns[1], unit="ns"),
+            Quantity(label=f"median launching call on {context.others}", value=usual, unit="ns"),
+            Quantity(label=f"longer calls per {load.unit}", value=load.cost_ns[1], unit="ns"),
         ),
     )
     return (finding,)

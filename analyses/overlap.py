@@ -17,8 +17,9 @@ import polars as pl
 
 from tracekit.engine.intervals import union, within
 from tracekit.engine.stats import burden
+from tracekit.engine.steps import in_complete_steps
 from tracekit.model.analysis import Analysis, Context
-from tracekit.model.finding import Confidence, Finding, Quantity, severity_of
+from tracekit.model.finding import Confidence, Finding, Quantity
 from tracekit.model.quantity import count, ns, size
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
@@ -40,6 +41,10 @@ TABLE = Table(
         Column(name="comm_ns", dtype=pl.Int64, unit="ns", doc="Union of their intervals, waiting included."),
         Column(name="overlapped_comm_ns", dtype=pl.Int64, unit="ns", doc="Of that, under compute."),
         Column(name="exposed_comm_ns", dtype=pl.Int64, unit="ns", doc="The rest."),
+        Column(name="step_count", dtype=pl.Int64, doc="Operations that complete steps issued."),
+        Column(
+            name="step_exposed_comm_ns", dtype=pl.Int64, unit="ns", doc="Exposed communication inside ``step_spans``."
+        ),
         Column(
             name="bytes",
             dtype=pl.Int64,
@@ -67,27 +72,29 @@ _NS_PER_S = 1e9
 
 def compute(run: RunTables) -> pl.LazyFrame:
     # Joins leave out null keys, and groups may be unknown: number the keys first.
-    spans = run["collectives"].with_columns(
+    spans = in_complete_steps(run["collectives"], run["steps"]).with_columns(
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
         key=pl.struct(_KEY).rank("dense").cast(pl.Int64),
         size=pl.max_horizontal("in_bytes", "out_bytes"),
     )
     per_key = [*TIMELINE, "key"]
-    covered = within(union(spans, per_key), run["segments"], {"overlapped_comm_ns": pl.col("compute")}, TIMELINE)
-    times = covered.group_by(per_key).agg(
-        comm_ns=(pl.col("end_ns") - pl.col("start_ns")).sum(), overlapped_comm_ns=pl.col("overlapped_comm_ns").sum()
+    compute = pl.col("compute")
+    masks = {"overlapped_comm_ns": compute, "step_exposed_comm_ns": pl.col("in_step") & ~compute}
+    times = (
+        within(union(spans, per_key), run["segments"], masks, TIMELINE)
+        .group_by(per_key)
+        .agg(pl.col(masks).sum(), comm_ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
     )
     sizes = spans.group_by(per_key).agg(
         pl.col("lane", "group", "group_desc", "op").first(),
         count=pl.len(),
+        step_count=pl.col("in_step").sum(),
         bytes=pl.when(pl.col("size").is_not_null().any()).then(pl.col("size").sum()),
         median_bytes=pl.col("size").median(),
         median_ns=pl.col("dur_ns").median(),
         summed_ns=pl.col("dur_ns").sum(),
     )
-    joined = sizes.join(times, on=per_key, how="left").with_columns(
-        pl.col("comm_ns", "overlapped_comm_ns").fill_null(0)
-    )
+    joined = sizes.join(times, on=per_key, how="left").with_columns(pl.col("comm_ns", *masks).fill_null(0))
     return TABLE.conform(
         joined.with_columns(
             exposed_comm_ns=pl.col("comm_ns") - pl.col("overlapped_comm_ns"),
@@ -98,24 +105,23 @@ def compute(run: RunTables) -> pl.LazyFrame:
 
 def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
     """Operations of under 1 MB (median) that take 3 % of the step or more, eight or more a step."""
-    small = table.filter(pl.col("median_bytes") < _SMALL_BYTES, pl.col("count") >= _FEWEST * context.units)
-    load = burden(small.select("rank", lower_ns=0, upper_ns="exposed_comm_ns"), context, at_least=_COMM_SHARE)
+    spans = context.per_rank.lazy().select("rank", "spans")
+    many = pl.col("step_count") >= _FEWEST * pl.col("spans")
+    small = table.lazy().filter(pl.col("median_bytes") < _SMALL_BYTES).join(spans, on="rank").filter(many).collect()
+    load = burden(small.select("rank", lower_ns=0, upper_ns="step_exposed_comm_ns"), context, at_least=_COMM_SHARE)
     if load is None:
         return []
-    worst = small.filter(pl.col("rank") == load.rank).sort("exposed_comm_ns", descending=True).row(0, named=True)
-    per_step = worst["count"] / context.units
+    worst = small.filter(rank=load.rank).sort("step_exposed_comm_ns", descending=True).row(0, named=True)
+    per_step = context.per_step(load.rank, worst["step_count"])
     return [
-        Finding(
+        load.finding(
             code="TK-COMM-SMALL",
-            title=f"Small collectives: {count(per_step)} {worst['op']} a step of {size(worst['median_bytes'])} (median); those of under 1 MB take {load}",
+            title=f"Small collectives: {count(per_step)} {worst['op']} {load.each} of {size(worst['median_bytes'])} (median); those of under 1 MB take {load}",
             cause=f"At {ns(worst['median_ns'])} each, what they cost is latency, not bandwidth.",
             remedy="Fewer, larger ones: DDP bucket_cap_mb, larger FSDP units, torch.distributed._coalescing_manager, XLA's combine thresholds",
-            severity=severity_of(load.cost_ns[1], context.step_ns),
             confidence=Confidence.MEDIUM,
-            cost_ns=(0, load.cost_ns[1]),
-            ranks=load.ranks,
             evidence=(
-                Quantity(label="operations per step", value=per_step, unit="count"),
+                Quantity(label=f"operations per {load.unit}", value=per_step, unit="count"),
                 Quantity(label="median size", value=worst["median_bytes"], unit="bytes"),
                 Quantity(label="median duration", value=worst["median_ns"], unit="ns"),
             ),

@@ -1,15 +1,18 @@
-"""Where does each step's time go?
+"""Where does each step's time go, and which steps stand out?
 
-**Question.** The same as ``breakdown``, step by step, and which steps stand out.
+**Question.** The same as ``breakdown``, step by step.
 
-**Method.** Two views. *Wall*: the device's segments inside the step's host interval; what of the interval lies outside the
-device's window counts as idle, so the parts add up to the step's duration exactly. *Launched* (columns ``launched_*``): the
-device events that the step launched, wherever they ran; their span starts with the first and ends with the last of them.
-Only complete steps have rows.
+**Method.** Two views. *Wall*: the device's segments inside the step's span (``step_spans``): the parts add up to its length
+exactly, and the spans of consecutive steps follow one another, so that their mean is time over steps. *Launched* (columns
+``launched_*``): the device events that the step launched, wherever they ran; their span starts with the first and ends with
+the last of them. Only complete steps have rows; a recording without one has a single row, its window.
 
-**When it misleads.** The host runs ahead of the device: in the wall view a step may hold the end of the work of the step
-before. Over several steps that evens out. Device work outside all steps (warm-up, a final synchronisation) is in
-``breakdown`` and not here.
+The span of a step begins when the host has begun with it and the device is done with the step before, so it is the
+device's step where the host runs ahead, and the host's where they meet at the end of each step (``loss.item()``).
+
+**When it misleads.** A stream that lags behind the one that computes most (communication) may end in the next step's span.
+Device work outside all steps (warm-up) is in ``breakdown`` and not here. What is called communication includes waiting
+for late ranks.
 """
 
 from __future__ import annotations
@@ -30,16 +33,22 @@ from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
 _LAUNCHED = ("busy_ns", "compute_ns", "comm_ns", "memory_ns", "exposed_comm_ns")
 _STEP = (*TIMELINE, "step")
 _OF_THE_WINDOW = ("window_ns", "idle_ns")
-"""What a step has beyond the device's window counts as idle, so these follow from the step's own length."""
+"""These follow from the step's own length."""
 
 TABLE = Table(
     name="step_breakdown",
-    doc="Each complete step by what ran during it (wall view) and by what it launched (``launched_*``). ``window_ns`` is its duration.",
+    doc="Each complete step by what ran in its span (wall view) and by what it launched (``launched_*``). ``window_ns`` is its length.",
     columns=(
         *timeline_columns(),
-        Column(name="step", dtype=pl.Int32, doc="Step number."),
+        Column(
+            name="step",
+            dtype=pl.Int32,
+            nullable=True,
+            doc="Step number; null for a recording without complete steps, whose window is the row.",
+        ),
         *metric_columns(TIMES, pl.Int64),
         *metric_columns(RATIOS, pl.Float64, nullable=True),
+        Column(name="host_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="How long the step took on the host."),
         Column(
             name="launched_span_ns",
             dtype=pl.Int64,
@@ -64,53 +73,49 @@ _STEADY = 1.1
 
 
 def compute(run: RunTables) -> pl.LazyFrame:
-    steps = run["steps"].filter("complete").select(*_STEP, "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    inside = within(
-        steps, run["segments"], {name: mask for name, mask in MASKS.items() if name not in _OF_THE_WINDOW}, TIMELINE
-    )
+    masks = {name: mask for name, mask in MASKS.items() if name not in _OF_THE_WINDOW}
+    inside = within(run["step_spans"], run["segments"], masks, TIMELINE)
     length = pl.col("end_ns") - pl.col("start_ns")
     wall = ratios(inside.with_columns(window_ns=length, idle_ns=length - pl.col("busy_ns")))
-    by_launch = (
-        run["device"]
-        .filter(pl.col("step").is_not_null())
-        .select(*_STEP, "start_ns", "end_ns", pl.col("set").cast(pl.String))
-    )
+    by_launch = run["device"].filter("in_step").select(*_STEP, "start_ns", "end_ns", pl.col("set").cast(pl.String))
     launched = (
         sweep(by_launch, "set", SETS, _STEP)
         .group_by(_STEP)
         .agg(launched_span_ns=SUMS["window_ns"], **{f"launched_{name}": SUMS[name] for name in _LAUNCHED})
     )
-    joined = wall.join(launched, on=_STEP, how="left").with_columns(pl.col("^launched_.*$").fill_null(0))
-    return TABLE.conform(joined).sort(_STEP)
+    joined = wall.join(launched, on=_STEP, how="left", nulls_equal=True)
+    return TABLE.conform(joined.with_columns(pl.col("^launched_.*$").fill_null(0))).sort(_STEP)
 
 
-def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
+def find(table: pl.DataFrame, _context: Context) -> Sequence[Finding]:
     """Steps that take over 1.5 times the median while the others are steady (within 10 %)."""
-    usual = context.step_ns
-    outliers = table.filter(pl.col("window_ns") > _OUTLIER * usual)
-    others = table.filter(pl.col("window_ns") <= _OUTLIER * usual)["window_ns"]
-    if outliers.is_empty() or table["step"].n_unique() < _FEWEST_STEPS:
+    steps = table.filter(pl.col("step").is_not_null())
+    number = steps["step"].n_unique()
+    if number < _FEWEST_STEPS:
         return []
-    spread = others.quantile(0.9)
-    if spread is None or spread > _STEADY * usual or 2 * len(outliers) > len(table):
+    usual = int(steps["window_ns"].quantile(0.5, "lower") or 0)
+    outliers = steps.filter(pl.col("window_ns") > _OUTLIER * usual)
+    spread = steps.filter(pl.col("window_ns") <= _OUTLIER * usual)["window_ns"].quantile(0.9) or 0
+    if outliers.is_empty() or spread > _STEADY * usual or 2 * len(outliers) > len(steps):
         return []
-    steps = sorted(set(outliers["step"]))
+    which = sorted(set(outliers["step"]))
     worst = outliers.sort("window_ns", descending=True).row(0, named=True)
-    extra = int((worst["window_ns"] - usual) * len(steps) / table["step"].n_unique())
-    which = (
-        f"Step {steps[0]} takes"
-        if len(steps) == 1
-        else f"{count(len(steps))} steps ({', '.join(map(str, steps[:5]))}) take up to"
+    extra = int((worst["window_ns"] - usual) * len(which) / number)
+    named = (
+        f"Step {which[0]} takes"
+        if len(which) == 1
+        else f"{count(len(which))} steps ({', '.join(map(str, which[:5]))}) take up to"
     )
     return [
         Finding(
             code="TK-STEP-OUTLIER",
-            title=f"{which} {ns(worst['window_ns'])} where the median step takes {ns(usual)}",
+            title=f"{named} {ns(worst['window_ns'])} where the median step takes {ns(usual)}",
             cause="Something that does not happen in every step: compilation, a checkpoint, garbage collection, an evaluation, a stalled loader.",
             remedy="Look at what the host does in that step; move checkpoints to async_save, collect garbage at chosen steps",
-            severity=severity_of(extra, usual),
+            severity=severity_of(extra / usual if usual else 0.0),
             confidence=Confidence.MEDIUM,
             cost_ns=(0, extra),
+            share_ratio=extra / usual if usual else 0.0,
             ranks=tuple(sorted(set(outliers["rank"]))),
             evidence=(
                 Quantity(label="longest step", value=worst["window_ns"], unit="ns"),
@@ -123,7 +128,7 @@ def find(table: pl.DataFrame, context: Context) -> Sequence[Finding]:
 
 ANALYSIS = Analysis(
     table=TABLE,
-    needs=("device", "segments", "steps"),
+    needs=("device", "segments", "step_spans"),
     compute=compute,
     find=find,
     codes=("TK-STEP-OUTLIER",),

@@ -119,8 +119,11 @@ def compute(analysis: Analysis, *rows: Row, view: str = "device", before: Sequen
     return analysis.compute(with_tables(run(*rows, view=view), *before)).collect()
 
 
-def context(steps: int = 1, step_ns: int = 1000, ranks: Sequence[int] = (0,)) -> Context:
-    return Context(steps=steps, step_ns=step_ns, ranks=tuple(ranks), units=max(steps, 1))
+def context(steps: int = 1, step_ns: int = 1000, ranks: Sequence[int] = (0,), devices: Sequence[str] = ()) -> Context:
+    """Every rank has *steps* steps of *step_ns*; without steps, a window of that length."""
+    schema = {"rank": pl.Int32, "spans": pl.UInt32, "step_ns": pl.Int64}
+    per_rank = pl.DataFrame([(rank, max(steps, 1), step_ns) for rank in ranks], schema, orient="row")
+    return Context(steps=steps, step_ns=step_ns, ranks=tuple(ranks), per_rank=per_rank, devices=tuple(devices))
 
 
 def _span(start: int, end: int) -> Row:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit.engine.load import FileProgress, Options, load
+from tracekit.model.errors import UsageError, none_of_them
 from tracekit.model.run import RunTables
 from tracekit.store.cache import Cache, default_folder
 
@@ -56,13 +58,19 @@ class Run(RunTables):
         return self["memory"]
 
     def analyze(self, *, steps: Iterable[int] | None = None) -> Report:
-        """Run every analysis that the traces allow; *steps* restricts them to the events of those steps."""
+        """Run every analysis that the traces allow; *steps*, numbers of them, restricts them to the events of those steps.
+
+        Raises `tracekit.TracekitError` when *steps* are no whole numbers or the run has none of them.
+
+        >>> run.analyze(steps=range(3, 6))  # doctest: +SKIP
+        """
         from tracekit.analyses import ANALYSES
+        from tracekit.engine.derived import of_steps
         from tracekit.engine.runner import analyse
         from tracekit.model.records import in_words
         from tracekit.model.report import Report
 
-        tables: RunTables = self if steps is None else self._of_steps(sorted(set(steps)))
+        tables: RunTables = self if steps is None else of_steps(self, self._known_steps(steps))
         outcome = analyse(tables, ANALYSES)
         return Report(
             title=self.title,
@@ -89,12 +97,18 @@ class Run(RunTables):
 
         return to_hta(self)
 
-    def _of_steps(self, steps: list[int]) -> RunTables:
-        import polars as pl
-
-        inside = pl.col("step").is_in(steps)
-        tables = {name: frame.filter(inside) if name in _STEPPED else frame for name, frame in self.tables.items()}
-        return RunTables(ranks=self.ranks, tables=tables, sidecars=self.sidecars)
+    def _known_steps(self, asked: Iterable[int]) -> list[int]:
+        """The numbers *asked* for, sorted, if the run has one of them."""
+        try:
+            numbers = sorted({index(number) for number in asked})
+        except TypeError:
+            raise UsageError(
+                "steps are numbers of steps", where=f"steps={asked!r}", remedy="for example range(3, 6) or [3]"
+            ) from None
+        there = self.steps.select("step").unique().collect()["step"].sort().to_list()
+        if not set(numbers) & set(there):
+            raise none_of_them("steps", numbers, there)
+        return numbers
 
     def __repr__(self) -> str:
         return f"<tracekit run {self.title!r}: {self._summary()}>"
@@ -111,9 +125,6 @@ class Run(RunTables):
         sizes = [size for size in read["world_size"].to_list() if size]
         of = f" of {max(sizes)}" if sizes else ""
         return f"{read['rank'].n_unique()}{of} ranks, {sum(read['complete_events'].to_list()):,} events"
-
-
-_STEPPED = ("events", "collectives", "steps")
 
 
 def open(

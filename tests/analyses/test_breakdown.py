@@ -1,9 +1,9 @@
-"""Where each rank's time goes: the definitions, and what is found in them."""
+"""Where each rank's time goes: the definitions."""
 
 from __future__ import annotations
 
-from tests.builders import collective, compute, context, kernel, memcpy, op, rank, run, with_tables
-from tracekit.analyses.breakdown import ANALYSIS, find
+from tests.builders import collective, compute, kernel, memcpy, op, rank, run, with_tables
+from tracekit.analyses.breakdown import ANALYSIS
 
 
 def test_the_parts_of_a_window() -> None:
@@ -74,31 +74,6 @@ def test_without_an_accelerator_operators_and_backend_ranges_stand_for_the_devic
     )
     names = ("device_events", "window_ns", "compute_ns", "comm_ns", "overlapped_comm_ns", "idle_ns")
     assert table.select(names).rows() == [(0, 100, 55, 60, 20, 5)]
-
-
-class TestFindings:
-    def exposed(self, exposed_ns: int) -> list[str]:
-        table = compute(
-            ANALYSIS, kernel("gemm", 0, 1000 - exposed_ns), kernel("nccl", 1000 - exposed_ns, 1000, cls="communication")
-        )
-        return [finding.code for finding in find(table, context(step_ns=1000))]
-
-    def test_exposed_communication(self) -> None:
-        assert self.exposed(40) == ["TK-COMM-EXPOSED"]
-        assert self.exposed(20) == []
-
-    def uneven(self, slow_ns: int) -> list[tuple[str, tuple[int, ...]]]:
-        rows = [kernel("gemm", 0, slow_ns if r == 2 else 500, rank=r) for r in range(4)]
-        waits = [
-            kernel("nccl", slow_ns if r == 2 else 500, 1000, cls="communication", lane=20, rank=r) for r in range(4)
-        ]
-        table = compute(ANALYSIS, *rows, *waits)
-        findings = find(table, context(step_ns=1000, ranks=range(4)))
-        return [(f.code, f.ranks) for f in findings if f.code == "TK-RANK-UNEVEN"]
-
-    def test_a_rank_that_computes_longer_is_named(self) -> None:
-        assert self.uneven(560) == [("TK-RANK-UNEVEN", (2,))]
-        assert self.uneven(540) == []
 
 
 def test_a_rank_that_was_not_read_has_no_row() -> None:

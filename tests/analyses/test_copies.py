@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import Row, compute, context, kernel, memcpy
+from tests.builders import Row, compute, context, kernel, memcpy, step
 from tracekit.analyses.copies import ANALYSIS
 from tracekit.model.finding import Finding, Severity
 
@@ -75,6 +75,17 @@ def test_copy_that_is_hidden_altogether_is_not_exposed() -> None:
     assert table["exposed_ns"].to_list() == [0]
 
 
+def test_figures_per_step_are_of_complete_steps_alone() -> None:
+    """Of four copies of 10 ns, one was launched before the step and one after it."""
+    table = compute(
+        ANALYSIS,
+        step(0, 100, 200),
+        *(memcpy(PINNED, at, at + 10, step=number) for at, number in ((50, None), (120, 0), (150, 0), (250, 1))),
+    )
+
+    assert table.select("copies", "exposed_ns", "step_copies", "step_exposed_ns").rows() == [(4, 40, 2, 20)]
+
+
 def test_run_without_copies_has_no_rows() -> None:
     assert compute(ANALYSIS, kernel("gemm", 0, 40)).is_empty()
 
@@ -89,7 +100,7 @@ def test_pageable_copies_from_a_hundredth_of_the_step_on() -> None:
     ]
 
     assert finding.title == "Copies of pageable host memory hold up the device: 1.00 % of the step (100 ns)"
-    assert finding.cause == "1 copy, HtoD most: 1.00 kB at 10.0 GB/s. The driver stages pageable memory."
+    assert finding.cause == "1 copy a step, HtoD most, at 10.0 GB/s. The driver stages pageable memory."
     assert finding.cost_ns == (75, 100)  # the run's pinned copies are four times as fast
 
 
@@ -102,7 +113,7 @@ def test_gain_of_pinned_memory_is_unknown_without_a_pinned_copy() -> None:
 def test_pageable_copies_without_recorded_bytes_have_no_bandwidth() -> None:
     finding = found(memcpy(PAGEABLE, 0, 100), memcpy(PAGEABLE, 200, 300), step_ns=10_000)["TK-COPY-PAGEABLE"]
 
-    assert finding.cause == "2 copies, HtoD most. The driver stages pageable memory."
+    assert finding.cause == "2 copies a step, HtoD most. The driver stages pageable memory."
     assert "bandwidth" not in {quantity.label for quantity in finding.evidence}
 
 
@@ -125,7 +136,7 @@ def test_exposed_copies_from_three_hundredths_of_the_step_on() -> None:
     finding = found(*rows, step_ns=10_000)["TK-COPY-EXPOSED"]
 
     assert finding.title == "The device copies and does nothing else: 3.00 % of the step (300 ns)"
-    assert finding.cause == "Largest part: DtoD copies (device memory), 66.7 % in 1 copy."
+    assert finding.cause == "Largest part: DtoD copies (device memory), 66.7 % in 1 copy a step."
     assert (finding.cost_ns, finding.severity) == ((0, 300), Severity.LOW)
     assert found(*rows, step_ns=10_001) == {}
 

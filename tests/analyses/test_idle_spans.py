@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Row, annotation, compute, context, host, kernel, launch, memcpy, op
+from tests.builders import Row, annotation, compute, host, kernel, launch, memcpy, op, step
 from tracekit.analyses.idle_spans import ANALYSIS
-from tracekit.model.finding import Finding, Severity
 
 US = 1_000
 
@@ -249,6 +248,30 @@ def test_gaps_of_a_run_on_cpus_are_data_or_other() -> None:
     ]
 
 
+def test_step_that_ends_after_the_device_has_finished_waits_for_the_host() -> None:
+    """The host reads the loss until 180 and logs until 250, after the last kernel: idle time of the step, not of the window."""
+    rows = [step(0, -20, 250), *FIRST, runtime("cudaStreamSynchronize", 50, 180)]
+    table = compute(ANALYSIS, *map(us, rows))
+    columns = ("start_ns", "end_ns", "cause", "call", "window_ns", "step_ns")
+    assert [tuple(v // US if isinstance(v, int) else v for v in row) for row in table.select(columns).rows()] == [
+        (-20, 0, "host_bound", "cudaLaunchKernel", 0, 20),
+        (100, 180, "sync", "cudaStreamSynchronize", 0, 80),
+        (180, 230, "sync", "cudaStreamSynchronize", 0, 50),
+        (230, 250, "host_bound", None, 0, 20),
+    ]
+
+
+def test_idle_time_between_the_steps_is_in_the_window_alone() -> None:
+    rows = [
+        step(0, -20, 100), *busy(0, 100, launched=(-10, -5), step=0),
+        step(5, 300, 400), *busy(320, 400, launched=(310, 315), step=5),
+    ]  # fmt: skip
+    table = compute(ANALYSIS, *map(us, rows))
+    assert [
+        (w // US, s // US) for w, s in table.filter(pl.col("window_ns") > 0).select("window_ns", "step_ns").rows()
+    ] == [(220, 20)]
+
+
 def test_device_without_idle_time_has_no_spans() -> None:
     assert spans(*FIRST) == []
 
@@ -296,77 +319,3 @@ def test_spans_cover_the_idle_time_exactly(events: list[tuple[str, int, int, int
         running = {tick for row in on_device for tick in range(row["start_ns"], row["start_ns"] + row["dur_ns"])}
         window = range(min(running), max(running) + 1) if running else range(0)
         assert covered == [tick for tick in window if tick not in running]
-
-
-def found(*rows: Row, step: int, steps: int = 1, ranks: tuple[int, ...] = (0,)) -> dict[str, Finding]:
-    table = compute(ANALYSIS, *map(us, rows))
-    return {finding.code: finding for finding in ANALYSIS.find(table, context(steps, step * US, ranks))}
-
-
-LATE = [*FIRST, *busy(200, 250, launched=(185, 190), external_id=7), op("aten::mm", 180, 195, external_id=7)]
-
-
-def test_host_bound_from_a_tenth_of_the_step_on() -> None:
-    finding = found(*LATE, step=1_000)["TK-HOST-BOUND"]
-
-    assert finding.title == "The device waits for the host to launch work: 10.0 % of the step (100 µs)"
-    assert finding.cause == "Largest part: cudaLaunchKernel in aten::mm, 100 % in 1 gap."
-    assert finding.cost_ns == (98 * US, 100 * US)  # a replayed graph pauses, too
-    assert (finding.severity, finding.ranks) == (Severity.MEDIUM, ())
-    assert {quantity.label: quantity.value for quantity in finding.evidence}["longest span"] == 100 * US
-
-
-def test_less_than_a_tenth_is_not_host_bound() -> None:
-    assert found(*LATE, step=1_001) == {}
-
-
-def test_costs_are_per_step_and_name_the_ranks_that_bear_them() -> None:
-    other = [*busy(0, 100, launched=(-10, -5), rank=1), *busy(110, 250, launched=(10, 15), rank=1)]
-
-    finding = found(*LATE, *other, step=400, steps=2, ranks=(0, 1))["TK-HOST-BOUND"]
-
-    assert (
-        finding.title
-        == "The device waits for the host to launch work: 12.5 % of the step (50.0 µs) on rank 0, 0 % on the median rank"
-    )
-    assert (finding.cost_ns, finding.ranks) == ((49 * US, 50 * US), (0,))
-
-
-def drained(call: str) -> list[Row]:
-    """A gap of 40 µs: 5 in the call, 25 after it, 10 for the launch."""
-    calls = [runtime(call, 20, 105, external_id=9), op("aten::item", 10, 106, external_id=9)]
-    return [*FIRST, *calls, *busy(140, 200, launched=(130, 135))]
-
-
-@pytest.mark.parametrize(("code", "call"), [("TK-SYNC", "cudaStreamSynchronize"), ("TK-ALLOC", "cudaFree")])
-def test_blocking_calls_from_a_hundredth_of_the_step_on(code: str, call: str) -> None:
-    finding = found(*drained(call), step=3_000)[code]
-
-    assert finding.cause == f"Largest part: {call} in aten::item, 100 % in 1 gap."
-    assert finding.cost_ns == (5 * US, 30 * US)
-    assert finding.title.endswith(": 1.00 % of the step (30.0 µs)")
-    assert found(*drained(call), step=3_001) == {}
-
-
-FETCHING = [*FIRST, annotation(FETCH, 50, 150), *busy(160, 260, launched=(150, 155))]
-
-
-@pytest.mark.parametrize(("step", "severity"), [(1_000, Severity.MEDIUM), (251, Severity.MEDIUM), (250, Severity.HIGH)])
-def test_data_stall_from_a_twentieth_of_the_step_on_and_severe_from_a_fifth(step: int, severity: Severity) -> None:
-    finding = found(*FETCHING, step=step)["TK-DATA-STALL"]
-
-    assert (finding.cost_ns, finding.severity) == ((50 * US, 50 * US), severity)
-
-
-def test_fetching_beside_the_step_hides_no_more_than_the_step_is_long() -> None:
-    rows = [*busy(0, 10, launched=(-10, -5)), annotation(FETCH, 0, 100), *busy(100, 110, launched=(100, 105))]
-
-    assert found(*rows, step=110)["TK-DATA-STALL"].cost_ns == (20 * US, 90 * US)
-
-
-def test_short_fetch_is_no_data_stall() -> None:
-    assert found(*FETCHING, step=1_001) == {}
-
-
-def test_run_without_steps_or_window_has_no_findings() -> None:
-    assert found(*LATE, step=0) == {}

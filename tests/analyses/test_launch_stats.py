@@ -29,6 +29,7 @@ def test_calls_and_delays_are_measured_per_launch() -> None:
         "events": 4,
         "unlinked": 1,
         "launches": 3,
+        "step_launches": 3,
         "graph_launches": 0,
         "graph_events": 0,
         "call_median_ns": 6,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from tests.builders import Row, collective, compute, context, kernel
+from tests.builders import Row, collective, compute, context, kernel, step
 from tracekit.analyses.overlap import ANALYSIS, find
 
 
 def both(op: str, start: int, end: int, **columns: object) -> list[Row]:
     """A collective and the device time that it is."""
-    return [collective(op, start, end, **columns), kernel(op, start, end, cls="communication", lane=20)]
+    return [
+        collective(op, start, end, **columns),
+        kernel(op, start, end, cls="communication", lane=20, step=columns.get("step")),
+    ]
 
 
 def test_each_operation_of_each_group() -> None:
@@ -24,6 +27,18 @@ def test_each_operation_of_each_group() -> None:
         ("dp", "all_reduce", 1, 60, 10, 50, 600, 600 / 60e-9),
         ("tp", "all_gather", 2, 30, 0, 30, 80, 80 / 40e-9),
     ]
+
+
+def test_figures_per_step_are_of_complete_steps_alone() -> None:
+    table = compute(
+        ANALYSIS,
+        step(0, 100, 200),
+        *both("all_reduce", 50, 60),
+        *both("all_reduce", 120, 140, step=0),
+        *both("all_reduce", 150, 160, step=0),
+        *both("all_reduce", 250, 260, step=1),
+    )
+    assert table.select("count", "exposed_comm_ns", "step_count", "step_exposed_comm_ns").rows() == [(4, 50, 2, 30)]
 
 
 def test_unknown_groups_and_sizes_stay_unknown() -> None:

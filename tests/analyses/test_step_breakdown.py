@@ -7,12 +7,25 @@ from tracekit.analyses.step_breakdown import ANALYSIS, find
 
 
 def test_two_views_of_work_that_runs_into_the_next_step() -> None:
-    """A kernel launched in step 0 runs from 80 to 130: the wall view cuts it at 100, the launched view keeps it whole."""
+    """A kernel launched in step 0 runs from 80 to 130 beside step 1's first: the wall view cuts it where that one starts."""
     table = compute(
-        ANALYSIS, step(0, 0, 100), step(1, 100, 200), kernel("a", 80, 130, step=0), kernel("b", 150, 180, step=1)
+        ANALYSIS,
+        step(0, 0, 100),
+        step(1, 100, 200),
+        kernel("a", 0, 80, step=0),
+        kernel("b", 80, 130, step=0, lane=8),
+        kernel("c", 110, 180, step=1),
     )
-    names = ("step", "window_ns", "compute_ns", "idle_ns", "launched_span_ns", "launched_compute_ns")
-    assert table.select(names).rows() == [(0, 100, 20, 80, 50, 50), (1, 100, 60, 40, 30, 30)]
+    names = ("step", "window_ns", "compute_ns", "idle_ns", "launched_span_ns", "launched_compute_ns", "host_ns")
+    assert table.select(names).rows() == [(0, 110, 110, 0, 130, 130, 100), (1, 90, 70, 20, 70, 70, 100)]
+
+
+def test_steps_of_a_device_that_lags_behind_the_host_are_the_device_s() -> None:
+    """The host launches three steps in 30 ns; each takes the device 100 ns. No step is idle, no work is lost."""
+    steps = [step(number, 10 * number, 10 * number + 10) for number in range(3)]
+    kernels = [kernel("gemm", 100 * number, 100 * number + 100, step=number) for number in range(3)]
+    table = compute(ANALYSIS, *steps, *kernels)
+    assert table.select("step", "window_ns", "compute_ns", "idle_ns").rows() == [(n, 100, 100, 0) for n in range(3)]
 
 
 def test_the_wall_view_adds_up() -> None:

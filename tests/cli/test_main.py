@@ -175,8 +175,8 @@ def test_analyze_markdown(shell: Shell, run_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--steps", "7-9"], "no such step; there are 0 to 2"),
-        (["--ranks", "5"], "the run has none of these ranks"),
+        (["--steps", "7-9"], "no such steps; the run has steps 0-2"),
+        (["--ranks", "5"], "no such ranks; the run has ranks 0-1"),
         (["--steps", "x"], "steps are written as 4 or 3-5"),
         (["--json", "--markdown"], "cannot both be printed"),
         (["--tables", "kernels"], "--tables adds to JSON"),

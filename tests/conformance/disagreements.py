@@ -136,6 +136,7 @@ def _with(device: pl.LazyFrame, events: pl.LazyFrame, set_: str) -> pl.LazyFrame
         set=pl.lit(set_).cast(pl.Enum(SETS)),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
         calls=pl.lit(1),
+        in_step=pl.lit(True),  # segments do not ask
     )
     columns = device.collect_schema().names()
     return pl.concat([device, more.select(columns)], how="vertical_relaxed").sort(*TIMELINE, "start_ns")

@@ -70,18 +70,24 @@ def test_costs_are_per_complete_step() -> None:
         step(1, 110, 220, rank=1),
     ]
     context = analyse(run(*steps, kernel(), kernel(rank=1)), []).context
-    assert (context.steps, context.step_ns, context.ranks, context.units) == (2, 110, (0, 1), 2)
+    assert (context.steps, context.step_ns, context.ranks) == (2, 110, (0, 1))
+    assert context.per_rank.rows() == [(0, 2, 110), (1, 2, 110)]
+    assert context.per_step(0, 300) == 150
 
 
-def test_work_outside_the_steps_is_not_charged_to_them() -> None:
-    """A window of five step lengths around one step: totals are divided by five, so no cost exceeds the step."""
-    context = analyse(run(step(0, 0, 100), kernel("a", 0, 10), kernel("b", 490, 500)), []).context
-    assert (context.steps, context.step_ns, context.units) == (1, 100, 5)
+def test_step_time_is_the_mean_of_a_rank_and_the_median_rank_s() -> None:
+    """Means of 100, 200 and 300 ns, of unequal steps; of an even number of ranks, the lower middle one is taken."""
+    lengths = {0: (50, 150), 1: (350, 250), 2: (10, 390)}
+    steps = [step(0, 0, first, rank=r) for r, (first, _) in lengths.items()]
+    steps += [step(1, first, first + second, rank=r) for r, (first, second) in lengths.items()]
+    ranks = [kernel(rank=r) for r in lengths]
+    assert analyse(run(*steps, *ranks), []).context.step_ns == 200
+    assert analyse(run(*steps[:2], *steps[3:5], *ranks[:2]), []).context.step_ns == 100
 
 
 def test_without_steps_the_window_is_the_unit() -> None:
     context = analyse(run(kernel("a", 100, 150), kernel("b", 390, 400)), []).context
-    assert (context.steps, context.step_ns, context.units) == (0, 300, 1)
+    assert (context.steps, context.step_ns, context.per_rank.rows()) == (0, 300, [(0, 1, 300)])
 
 
 def test_ranks_that_were_not_read_are_not_analysed() -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import polars as pl
 from rich.console import Console, RenderableType
 
+from tracekit.analyses import mean_step
 from tracekit.model.finding import Confidence, Finding, Quantity, Severity
 from tracekit.model.report import Report
 from tracekit.model.run import RunTables
@@ -107,11 +108,17 @@ def make_report(
     **values: Any,
 ) -> Report:
     """A report of a breakdown's rows and, for each step, those of a step breakdown; *values* replace its fields."""
-    rows = {"breakdown": breakdown, "step_breakdown": steps, **(tables or {})}
+    having = {(row["rank"], row["window"]) for row in steps}
+    whole = [{**row, "step": None} for row in breakdown if (row["rank"], row["window"]) not in having]
+    rows = {"breakdown": breakdown, "step_breakdown": [*steps, *whole], **(tables or {})}
+    measured = {name: _table(table) for name, table in rows.items() if table}
+    if breakdown:
+        run = make_run([]).with_table("step_breakdown", measured["step_breakdown"].lazy())
+        measured["mean_step"] = mean_step.compute(run).collect()
     fields: dict[str, Any] = {
         "title": "run/",
         "ranks": ranks_frame([{"rank": row["rank"]} for row in breakdown] if ranks is None else ranks),
-        "tables": {name: _table(table) for name, table in rows.items() if table},
+        "tables": measured,
         "findings": (),
         "skipped": (),
         "step_ns": int(median([row["window_ns"] for row in steps or breakdown] or [0])),
@@ -129,6 +136,7 @@ FINDING = Finding(
     severity=Severity.HIGH,
     confidence=Confidence.MEDIUM,
     cost_ns=(1_000_000, 4_000_000),
+    share_ratio=0.2,
     ranks=(0, 1),
     evidence=(Quantity(label="exposed communication", value=4_000_000, unit="ns"),),
 )

@@ -70,7 +70,7 @@ def test_a_recording_that_was_not_measured_is_there_with_nulls() -> None:
 
 def test_a_report_without_any_table_is_valid() -> None:
     value = analysed(make_report([], ranks=[{"rank": 0, "status": "empty", "reason": "no complete events"}]))
-    assert value["step"] == {"count": 0, "median_ns": None, "source": None}
+    assert value["step"] == {"count": 0, "mean_ns": None, "source": None}
     assert value["world"] == {"analysed": 0, "size": None}
 
 
@@ -101,7 +101,7 @@ def test_findings_skipped_notes_and_steps() -> None:
     assert value["findings"][0]["evidence"] == [{"label": "exposed communication", "value": 4_000_000, "unit": "ns"}]
     assert value["skipped"] == [{"analysis": "copies", "reason": "no copies"}]
     assert value["notes"] == ["one note"]
-    assert (value["steps"][0]["step"], value["step"]) == (7, {"count": 1, "median_ns": 60, "source": "annotation"})
+    assert (value["steps"][0]["step"], value["step"]) == (7, {"count": 1, "mean_ns": 60, "source": "annotation"})
 
 
 def test_tables_come_when_asked_for() -> None:
@@ -111,8 +111,11 @@ def test_tables_come_when_asked_for() -> None:
     )
     assert analysed(report)["tables"] == {}
     assert analysed(report, "kernels")["tables"] == {"kernels": [{"name": "a", "total_ns": 1, "share_ratio": None}]}
-    assert set(analysed(report, "all")["tables"]) == {"breakdown", "kernels"}
-    with pytest.raises(UsageError, match="nothing: no such table in this report; there are breakdown, kernels"):
+    assert set(analysed(report, "all")["tables"]) == {"breakdown", "kernels", "mean_step", "step_breakdown"}
+    with pytest.raises(
+        UsageError,
+        match="nothing: no such table in this report; there are breakdown, kernels, mean_step, step_breakdown",
+    ):
         analyze_json(report, ["nothing"])
 
 

@@ -1,32 +1,9 @@
-"""Kernels over all ranks, and their names in short."""
+"""Kernels over all ranks, and classes."""
 
 from __future__ import annotations
 
-import pytest
-
 from tests.report.build import make_report
-from tracekit.report.kernels import classes, short_name, top_kernels, unclassified
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("gemm", "gemm"),
-        ("ncclKernel_AllReduce(ncclDevComm*, unsigned long)", "ncclKernel_AllReduce"),
-        (
-            "void at::native::f<4, add(int)::{lambda(int)#1}>(int, at::detail::Array<char*, 2>)",
-            "f<4, add(int)::{lambda(int)#1}>",
-        ),
-        ("void (anonymous namespace)::g<int>((anonymous namespace)::P, f(*)(int))", "g<int>"),
-        ("void h(float*) [clone .kd]", "h"),
-        ("(odd)", "(odd)"),
-        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
-        ("unbalanced)", "unbalanced)"),
-        ("", ""),
-    ],
-)
-def test_short_name(name: str, short: str) -> None:
-    assert short_name(name) == short
+from tracekit.report.kernels import classes, top_kernels, unclassified
 
 
 def test_kernels_are_summed_over_ranks_and_largest_first() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.report.safe import markdown_code, markdown_text, plain, shorten
+from tracekit.report.safe import markdown_code, markdown_text, plain
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,6 @@ from tracekit.report.safe import markdown_code, markdown_text, plain, shorten
 )
 def test_plain(text: str, expected: str) -> None:
     assert plain(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("width", "expected"), [(11, "hello world"), (10, "hello…orld"), (5, "he…ld"), (2, "h…"), (1, "…"), (0, "")]
-)
-def test_shorten_takes_from_the_middle(width: int, expected: str) -> None:
-    assert shorten("hello world", width) == expected
-    assert len(shorten("hello world", width)) <= width
 
 
 def test_markdown_text_stays_text() -> None:

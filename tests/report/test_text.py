@@ -39,7 +39,7 @@ def test_a_whole_screen() -> None:
     assert lines(two_ranks()) == [
         "run/  2 of 8 ranks · 2 steps · A100 x 2 · nccl",
         "",
-        "step 20.0 ms  median; ranks and steps take 20.0 ms",
+        "step 20.0 ms  median rank's mean; ranks and steps take 20.0 ms",
         "   ██ compute 10.0 ms, 50.0 %   ▒▒ exposed communication 4.00 ms, 20.0 %",
         "   ·· idle 6.00 ms, 30.0 %   (rank 0)",
         "   rank 0  ██████████████████████▒▒▒▒▒▒▒▒▒··············  20.0 ms  comm +3.00 ms",

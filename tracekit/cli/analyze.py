@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +10,6 @@ from tracekit.cli.loading import check_analysed, load
 from tracekit.cli.options import Cache, Json, Paths, Ranks, Workers, parse_names, parse_steps
 from tracekit.cli.streams import emit, page, show
 from tracekit.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from tracekit.api import Run
 
 
 def analyze(  # noqa: PLR0913, PLR0917  one parameter per option
@@ -56,8 +52,6 @@ def analyze(  # noqa: PLR0913, PLR0917  one parameter per option
     if tables and not json:
         raise UsageError("--tables adds to JSON", remedy="give --json as well")
     run = load(paths, ranks=ranks, cache=cache, workers=workers)
-    if steps is not None:
-        _check_steps(run, steps)
     report = run.analyze(steps=steps)
     if json:
         from tracekit.report.json import analyze_json
@@ -72,11 +66,3 @@ def analyze(  # noqa: PLR0913, PLR0917  one parameter per option
 
         show(render(report, page(top=top, command=" ".join(paths))))
     check_analysed(run)
-
-
-def _check_steps(run: Run, steps: Collection[int]) -> None:
-    """Asking for steps that no rank has is a mistake to hear about, not an empty report."""
-    there = run.steps.select("step").unique().collect()["step"].sort().to_list()
-    if not set(there) & set(steps):
-        held = f"there are {there[0]} to {there[-1]}" if there else "the traces hold no steps: leave --steps out"
-        raise UsageError("no such step", where=f"--steps {min(steps)}-{max(steps)}", remedy=held)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import tracekit
 from tracekit.cli.streams import say
-from tracekit.model.errors import UnreadableError, UsageError
+from tracekit.model.errors import UnreadableError
 
 _MOST_NAMED: Final = 3
 
@@ -25,12 +25,6 @@ def load(
     """Open *paths* and say on standard error which recordings were left out or read only in part, and why."""
     with progress_bar() as listener:
         run = tracekit.open(*paths, cache=cache, workers=workers, ranks=ranks, progress=listener)
-    if ranks is not None and not run.ranks["rank"].is_in(list(ranks)).any():
-        raise UsageError(
-            "the run has none of these ranks",
-            where=f"--ranks {','.join(map(str, sorted(ranks)))}",
-            remedy="leave --ranks out to see those it has",
-        )
     for warning in _warnings(run):
         say(f"warning: {warning}")
     return run

@@ -11,6 +11,7 @@ import polars as pl
 from tracekit.engine import sidecars
 from tracekit.engine.clocks import UNCORRECTED, Correction, corrections
 from tracekit.engine.stored import Stored
+from tracekit.model.errors import none_of_them
 from tracekit.model.records import Sidecar
 from tracekit.model.run import RunTables
 from tracekit.model.table import Table
@@ -85,6 +86,8 @@ def assemble(stored: Sequence[Stored], ranks: frozenset[int] | None) -> Loaded:
     for who in identities:
         notes += [note for note in who.notes if note not in notes]
     kept = [who for who in identities if ranks is None or who.rank in ranks]
+    if ranks is not None and identities and not kept:
+        raise none_of_them("ranks", ranks, {who.rank for who in identities})
     parts = _on_one_clock([_Part(who, places[id(who.claim)]) for who in kept if _usable(who)])
     origin_ns = min((part.who.claim.info.start_ns + part.correction.offset_ns for part in parts), default=0)
     origin_ns -= origin_ns % 1000  # a whole microsecond, so that times keep the fractions that the profiler wrote

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import polars as pl
 
 from tracekit.engine.host import innermost, named
 from tracekit.engine.intervals import sweep
+from tracekit.engine.steps import STEP_SPANS, in_complete_steps, step_spans, windows
 from tracekit.model.analysis import Analysis
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
@@ -27,6 +31,9 @@ _KEPT = (
     "bytes",
     "occupancy_ratio",
 )
+_OF_STEPS = ("events", "collectives", "steps")
+"""Recorded tables whose rows name their step."""
+
 _ISSUES_ONLY = (
     r"^(autograd::engine::|c10d::|c10d_functional|_c10d_functional|record_param_comms$|nccl:|gloo:|mpi:|ucc:)"
 )
@@ -53,6 +60,11 @@ DEVICE = Table(
         Column(name="correlation", dtype=pl.Int64, nullable=True, doc="As in ``events``."),
         Column(name="external_id", dtype=pl.Int64, nullable=True, doc="As in ``events``."),
         Column(name="step", dtype=pl.Int32, nullable=True, doc="As in ``events``."),
+        Column(
+            name="in_step",
+            dtype=pl.Boolean,
+            doc="Whether a complete step launched it; true for everything of a recording without steps.",
+        ),
         Column(name="bytes", dtype=pl.Int64, unit="bytes", nullable=True, doc="As in ``events``."),
         Column(name="occupancy_ratio", dtype=pl.Float32, unit="ratio", nullable=True, doc="As in ``events``."),
     ),
@@ -60,12 +72,14 @@ DEVICE = Table(
 
 SEGMENTS = Table(
     name="segments",
-    doc="A timeline's window cut wherever anything starts or ends: in each segment the same sets run throughout. No holes.",
+    doc="A timeline's window and its steps, cut wherever anything starts or ends: in each segment the same sets run throughout. No holes.",
     columns=(
         *timeline_columns(),
         Column(name="start_ns", dtype=pl.Int64, unit="ns", doc="Start, from the run's origin."),
         Column(name="end_ns", dtype=pl.Int64, unit="ns", doc="End."),
         *(Column(name=name, dtype=pl.Boolean, doc=f"Whether anything of the set {name} runs.") for name in SETS),
+        Column(name="in_window", dtype=pl.Boolean, doc="Whether it lies between the first and the last device event."),
+        Column(name="in_step", dtype=pl.Boolean, doc="Whether it lies in one of ``step_spans``."),
     ),
 )
 
@@ -77,7 +91,7 @@ LAUNCHES = Table(
         *(
             column
             for column in DEVICE.columns
-            if column.name in {"device", "lane", "set", "name", "class", "start_ns", "end_ns"}
+            if column.name in {"device", "lane", "set", "name", "class", "start_ns", "end_ns", "in_step"}
         ),
         Column(
             name="external_id",
@@ -94,6 +108,14 @@ LAUNCHES = Table(
         Column(name="linked", dtype=pl.Boolean, doc="Whether the launch was recorded."),
     ),
 )
+
+
+def of_steps(run: RunTables, steps: Sequence[int]) -> RunTables:
+    """*run* with nothing but what belongs to *steps*. Their spans are found before their neighbours are gone."""
+    inside = pl.col("step").is_in(steps)
+    spans = step_spans(run.with_table(DEVICE.name, device(run))).filter(inside)
+    tables = {name: frame.filter(inside) if name in _OF_STEPS else frame for name, frame in run.tables.items()}
+    return replace(run, tables={**tables, STEP_SPANS.name: spans})
 
 
 def device(run: RunTables) -> pl.LazyFrame:
@@ -113,19 +135,18 @@ def device(run: RunTables) -> pl.LazyFrame:
     )
     parts = [found] if _has_no_host_view(run) else [found, _operators(run), _backend_ranges(run)]
     everything = pl.concat(parts, how="diagonal_relaxed").with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    return DEVICE.conform(everything).sort(*TIMELINE, "start_ns")
+    return DEVICE.conform(in_complete_steps(everything, run["steps"])).sort(*TIMELINE, "start_ns")
 
 
 def segments(run: RunTables) -> pl.LazyFrame:
-    """Rows of `SEGMENTS`. The window is first to last device event; on runs without an accelerator, of any host event."""
-    spans = run["device"].select(*TIMELINE, "start_ns", "end_ns", pl.col("set").cast(pl.String))
-    if not _has_no_host_view(run):
-        host = _of_view(run, "events", "host").filter(pl.col("kind").is_in(["cpu_op", "annotation", "runtime"]))
-        windows = host.group_by(TIMELINE).agg(
-            pl.col("start_ns").min(), end_ns=(pl.col("start_ns") + pl.col("dur_ns")).max()
-        )
-        spans = pl.concat([spans, windows.select(*TIMELINE, "start_ns", "end_ns", set=pl.lit("window"))])
-    return SEGMENTS.conform(sweep(spans, "set", SETS, TIMELINE))
+    """Rows of `SEGMENTS`."""
+    ends = (*TIMELINE, "start_ns", "end_ns")
+    flagged = [
+        run["device"].select(*ends, pl.col("set").cast(pl.String)),
+        windows(run).select(*ends, set=pl.lit("in_window")),
+        run["step_spans"].select(*ends, set=pl.lit("in_step")),
+    ]
+    return SEGMENTS.conform(sweep(pl.concat(flagged), "set", (*SETS, "in_window", "in_step"), TIMELINE))
 
 
 def launches(run: RunTables) -> pl.LazyFrame:
@@ -207,7 +228,8 @@ def _backend_ranges(run: RunTables) -> pl.LazyFrame:
 
 DERIVED: tuple[Analysis, ...] = (
     Analysis(table=DEVICE, needs=("events",), compute=device),
-    Analysis(table=SEGMENTS, needs=("device",), compute=segments),
+    Analysis(table=STEP_SPANS, needs=("device",), compute=step_spans),
+    Analysis(table=SEGMENTS, needs=("device", "step_spans"), compute=segments),
     Analysis(table=LAUNCHES, needs=("device",), compute=launches),
 )
 """Derived tables, in an order in which each finds what it needs."""

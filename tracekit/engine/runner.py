@@ -9,11 +9,11 @@ from graphlib import CycleError, TopologicalSorter
 import polars as pl
 
 from tracekit.engine.derived import DERIVED
+from tracekit.engine.steps import STEP_SPANS
 from tracekit.model.analysis import Analysis, Context
 from tracekit.model.finding import Finding
 from tracekit.model.report import Skipped
 from tracekit.model.run import RunTables
-from tracekit.model.table import TIMELINE
 
 _ANALYSED = ("read", "truncated")
 _WHY_EMPTY = {
@@ -45,6 +45,9 @@ def analyse(run: RunTables, analyses: Sequence[Analysis]) -> Outcome:
     tables: dict[str, pl.DataFrame] = {}
     skipped: dict[str, str] = {}
     for analysis in _in_order([*DERIVED, *analyses]):
+        if analysis.name in run:  # spans of steps that were asked for are known before the others are left out
+            tables[analysis.name] = run[analysis.name].collect()
+            continue
         if reason := _missing(run, tables, skipped, analysis):
             skipped[analysis.name] = reason
             continue
@@ -96,22 +99,20 @@ def _missing(run: RunTables, tables: Mapping[str, pl.DataFrame], skipped: Mappin
 
 
 def _context(run: RunTables, tables: Mapping[str, pl.DataFrame]) -> Context:
-    whole = run["steps"].filter("complete").collect()
-    steps = _median(whole.group_by("rank").len()["len"])
-    windows = pl.DataFrame({"rank": [0], "length": [0]})
-    if "segments" in tables:
-        span = pl.col("end_ns").max() - pl.col("start_ns").min()
-        windows = tables["segments"].group_by(TIMELINE).agg(length=span).drop("window")
-    step_ns = _median(whole["dur_ns"]) if len(whole) else max(windows["length"].to_list(), default=0)
-    recorded_ns = _median(windows.group_by("rank").agg(pl.col("length").sum())["length"])
+    spans = tables.get(STEP_SPANS.name, STEP_SPANS.empty())
+    length = pl.col("end_ns") - pl.col("start_ns")
+    per_rank = spans.group_by("rank").agg(
+        spans=pl.len(), step_ns=length.mean().round().cast(pl.Int64), steps=pl.col("step").count()
+    )
     return Context(
-        steps=steps,
-        step_ns=step_ns,
+        steps=_middle(per_rank["steps"]),
+        step_ns=_middle(per_rank["step_ns"]),
         ranks=tuple(sorted(set(run.ranks["rank"]))),
-        units=max(steps, 1, recorded_ns / step_ns if step_ns else 1),
+        per_rank=per_rank.drop("steps").sort("rank"),
+        devices=tuple(run.ranks["device_name"].drop_nulls().unique().sort()),
     )
 
 
-def _median(values: pl.Series) -> int:
-    median = values.median()
-    return round(median) if isinstance(median, int | float) else 0
+def _middle(values: pl.Series) -> int:
+    """The lower median: what some rank has; 0 of nothing."""
+    return int(values.quantile(0.5, "lower") or 0)

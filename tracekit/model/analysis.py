@@ -17,14 +17,28 @@ class Context:
     """What a `find` may know besides its own table."""
 
     steps: int
-    """Complete steps per rank (the median over ranks); 0 when the run has none."""
+    """Complete steps of the median rank; 0 when the run has none."""
     step_ns: int
-    """Median step time; the window's length when the run has no steps. What costs are compared with."""
+    """Mean step of the median rank; its window when the run has no steps."""
     ranks: tuple[int, ...]
     """Ranks that were analysed."""
-    units: float = 1.0
-    """What a rank's totals are divided by to be per step: its complete steps, or more where the recording is longer than
-    they are (work before the first step and after the last counts at its own length); 1 without steps."""
+    per_rank: pl.DataFrame
+    """What a rank's costs are divided by and compared with: [rank, spans, step_ns].
+
+    *spans* are its complete steps, or its recordings where it has none; *step_ns* is their mean length.
+    """
+
+    devices: tuple[str, ...] = ()
+    """Names of the accelerators, where recorded."""
+
+    @property
+    def others(self) -> str:
+        """What a rank is compared with."""
+        return "the other rank" if len(self.ranks) == 2 else "the median rank"
+
+    def per_step(self, rank: int, total: float) -> float:
+        """*total*, a sum over the complete steps of *rank*, for one of them."""
+        return total / int(self.per_rank.filter(rank=rank)["spans"].item())
 
 
 def _finds_nothing(_table: pl.DataFrame, _context: Context) -> Sequence[Finding]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
+
+from tracekit.model.numbers import spans_text
 
 
 class ExitCode(IntEnum):
@@ -37,3 +40,9 @@ class UsageError(TracekitError):
     """A request that cannot be carried out as it was made."""
 
     exit_code = ExitCode.USAGE
+
+
+def none_of_them(noun: str, asked: Collection[int], there: Collection[int]) -> UsageError:
+    """The error for numbers *asked* for (of *noun*: ranks, steps) of which the run has none; it tells those that it has."""
+    remedy = f"the run has {noun} {spans_text(there)}" if there else f"the run has no {noun}"
+    return UsageError(f"no such {noun}", where=f"{noun} {spans_text(asked)}".strip(), remedy=remedy)

@@ -48,16 +48,17 @@ class Finding:
     confidence: Confidence
     cost_ns: tuple[int, int]
     """[lower, upper] cost per step: what at least, and at most, would be won."""
+    share_ratio: float = 0.0
+    """The upper cost over the step of the rank that bears it; 0 when the finding has no price."""
     ranks: tuple[int, ...] = ()
     """Ranks concerned; empty means all."""
     evidence: tuple[Quantity, ...] = field(default=())
 
 
-def severity_of(upper_cost_ns: float, step_ns: float) -> Severity:
+def severity_of(share_ratio: float) -> Severity:
     """Severity from the upper cost's share of the step: above 10 % high, above 3 % medium, above 1 % low."""
-    share = upper_cost_ns / step_ns if step_ns > 0 else 0.0
-    if share > 0.10:
+    if share_ratio > 0.10:
         return Severity.HIGH
-    if share > 0.03:
+    if share_ratio > 0.03:
         return Severity.MEDIUM
-    return Severity.LOW if share > 0.01 else Severity.INFO
+    return Severity.LOW if share_ratio > 0.01 else Severity.INFO

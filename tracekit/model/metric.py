@@ -43,7 +43,7 @@ _NS, _RATIO, _COUNT = Unit.NS, Unit.RATIO, Unit.COUNT
 _LOW, _HIGH, _NEUTRAL = Direction.LOWER, Direction.HIGHER, Direction.NEUTRAL
 
 METRICS: tuple[Metric, ...] = (
-    _m("step_ns", "step time", _NS, _LOW, "Median duration of the complete steps."),
+    _m("step_ns", "step time", _NS, _LOW, "Mean of a rank's complete steps; of several ranks, the median one's."),
     _m(
         "complete_events",
         "complete events",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -16,3 +18,13 @@ def span(text: str) -> range:
     if last < first:
         raise ValueError("ends before it starts")
     return range(first, last + 1)
+
+
+def spans_text(numbers: Iterable[int]) -> str:
+    """Numbers as spans: ``3``, ``0-5, 7``; the inverse of `span`."""
+    neighbours = groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0])
+    return ", ".join(_span_text([number for _, number in group]) for _, group in neighbours)
+
+
+def _span_text(members: Sequence[int]) -> str:
+    return str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}"

@@ -37,9 +37,9 @@ class Report:
     """Findings, dearest first."""
     skipped: tuple[Skipped, ...]
     step_ns: int
-    """Median step time over complete steps and ranks; the longest window when the run has no steps."""
+    """Mean step of the median rank; its window when the run has no steps."""
     steps: int
-    """Complete steps per rank (median over ranks); 0 when there are none."""
+    """Complete steps of the median rank; 0 when there are none."""
     step_source: str = ""
     """How the steps were found: ``annotation`` or ``inferred`` (on some rank); empty when there are none."""
     strategy: str = ""

@@ -16,7 +16,6 @@ PARTS: Final = ("compute", "communication", "copies", "idle")
 """What a step's time is spent on. Communication and copies count where nothing covers them: the parts add up."""
 
 _PART_COLUMNS: Final = ("compute_ns", "exposed_comm_ns", "exposed_memory_ns", "idle_ns")
-_COLUMNS: Final = (*_PART_COLUMNS, "comm_ns", "overlapped_comm_ns")
 _STEP_LENGTH: Final = "window_ns"
 _PAIR: Final = 2
 _LEAST_SHOWN: Final = 3
@@ -67,6 +66,8 @@ class Digest:
     """Complete steps of all ranks together."""
     spread_ns: tuple[int, int] | None
     """The shortest and the longest of them; None when there are none."""
+    idle: tuple[tuple[str, float], ...]
+    """Causes of the typical bar's idle time, as in ``idle_spans``, with nanoseconds per step; the longest first."""
 
     @property
     def scale_ns(self) -> float:
@@ -94,30 +95,24 @@ class Digest:
 
 def digest(report: Report) -> Digest:
     """Digest *report*; a run without device or host intervals gives no bars."""
-    bars = _bars(report)
+    bars = _bars(report.tables.get("mean_step"))
     middle = [median(bar.parts[part] for bar in bars) for part in range(len(PARTS))] if bars else []
+    typical = min(bars, key=lambda bar: _distance(bar, middle), default=None)
     return Digest(
         bars=bars,
         differences=tuple(
             _difference(bar, bars[1 - number].parts if len(bars) == _PAIR else middle)
             for number, bar in enumerate(bars)
         ),
-        typical=min(bars, key=lambda bar: _distance(bar, middle), default=None),
+        typical=typical,
         windowed=tuple(sorted({bar.rank for bar in bars if bar.steps == 0})),
         steps=sum(bar.steps for bar in bars),
         spread_ns=_spread(report.tables.get("step_breakdown")),
+        idle=_idle(report.tables.get("idle_spans"), typical),
     )
 
 
-def _bars(report: Report) -> tuple[Bar, ...]:
-    frames = [pl.DataFrame(schema=[*TIMELINE, *_COLUMNS, "steps"])]
-    steps = report.tables.get("step_breakdown")
-    if steps is not None and not steps.is_empty():
-        frames.insert(0, steps.group_by(TIMELINE).agg(pl.col(_COLUMNS).mean(), steps=pl.len()))
-    windows = report.tables.get("breakdown")
-    if windows is not None:
-        frames.append(windows.select(*TIMELINE, *_COLUMNS, steps=0))
-    rows = pl.concat(frames, how="vertical_relaxed").unique(TIMELINE, keep="first", maintain_order=True).sort(TIMELINE)
+def _bars(table: pl.DataFrame | None) -> tuple[Bar, ...]:
     return tuple(
         Bar(
             rank=row["rank"],
@@ -127,14 +122,26 @@ def _bars(report: Report) -> tuple[Bar, ...]:
             overlapped_comm_ns=row["overlapped_comm_ns"],
             steps=row["steps"],
         )
-        for row in rows.to_dicts()
+        for row in (table.sort(TIMELINE).to_dicts() if table is not None else ())
     )
 
 
+def _idle(spans: pl.DataFrame | None, bar: Bar | None) -> tuple[tuple[str, float], ...]:
+    """The causes of *bar*'s idle time with their time per step, longest first."""
+    if spans is None or bar is None:
+        return ()
+    causes = (
+        spans.filter(rank=bar.rank, window=bar.window)
+        .group_by("cause")
+        .agg(pl.col("step_ns").sum() / max(bar.steps, 1))
+        .filter(pl.col("step_ns") > 0)
+    )
+    return tuple(causes.sort("step_ns", "cause", descending=[True, False]).rows())
+
+
 def _spread(steps: pl.DataFrame | None) -> tuple[int, int] | None:
-    if steps is None or steps.is_empty():
-        return None
-    return steps.select(low=pl.col(_STEP_LENGTH).min(), high=pl.col(_STEP_LENGTH).max()).row(0)
+    lengths = [] if steps is None else steps.filter(pl.col("step").is_not_null())[_STEP_LENGTH].to_list()
+    return (min(lengths), max(lengths)) if lengths else None
 
 
 def _distance(bar: Bar, middle: Sequence[float]) -> float:

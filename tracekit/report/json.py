@@ -58,11 +58,11 @@ def analyze_json(report: Report, tables: Collection[str] = ()) -> str:
             "world": _world(report),
             "step": {
                 "count": report.steps,
-                "median_ns": report.step_ns if report.steps else None,
+                "mean_ns": report.step_ns if report.steps else None,
                 "source": report.step_source or None,
             },
             "ranks": _ranks(report),
-            "steps": _rows(report.tables.get("step_breakdown")),
+            "steps": [row for row in _rows(report.tables.get("step_breakdown")) if row["step"] is not None],
             "findings": [_finding(finding) for finding in report.findings],
             "skipped": [{"analysis": skipped.analysis, "reason": skipped.reason} for skipped in report.skipped],
             "notes": list(report.notes),
@@ -147,6 +147,7 @@ def _finding(finding: Finding) -> Json:
         "severity": finding.severity.value,
         "confidence": finding.confidence.value,
         "cost_ns": list(finding.cost_ns),
+        "share_ratio": finding.share_ratio,
         "ranks": list(finding.ranks),
         "evidence": [
             {"label": quantity.label, "value": _number(quantity.value), "unit": quantity.unit}

@@ -22,25 +22,6 @@ class Kernel:
     """Of the durations of all device events."""
 
 
-def short_name(name: str) -> str:
-    """*name* without what every C++ kernel's name repeats: return type, library namespaces, argument list."""
-    for noise in ("void ", "at::native::", "(anonymous namespace)::"):
-        name = name.replace(noise, "")
-    name = name.split(" [clone", 1)[0]
-    bare = name[: _arguments(name)]
-    return name if bare.endswith(" ") else bare or name  # ``Memcpy HtoD (Pageable -> Device)`` has no arguments
-
-
-def _arguments(name: str) -> int:
-    """Where the argument list that *name* ends with begins; its length if it ends with none."""
-    depth = 0
-    for position in range(len(name) - 1, -1, -1):
-        depth += {")": 1, "(": -1}.get(name[position], 0)
-        if depth == 0:
-            return position if name.endswith(")") else len(name)
-    return len(name)
-
-
 def top_kernels(report: Report, most: int) -> list[Kernel]:
     """The *most* kernels with the largest sum of durations, largest first."""
     table = report.tables.get("kernels")

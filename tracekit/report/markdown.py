@@ -8,15 +8,17 @@ from typing import Final
 from tracekit.model.finding import Finding
 from tracekit.model.quantity import ns, of, percent
 from tracekit.model.report import Report
+from tracekit.model.short_names import shorten
 from tracekit.report.digest import PARTS, Digest, digest
 from tracekit.report.kernels import top_kernels
 from tracekit.report.phrases import ranks_text
-from tracekit.report.safe import markdown_code, markdown_text, shorten
+from tracekit.report.safe import markdown_code, markdown_text
 from tracekit.report.sentences import (
     communication_text,
     cost,
     head_facts,
     health_facts,
+    idle_text,
     notes,
     rank_name,
     skipped_text,
@@ -73,7 +75,7 @@ def _ranks(report: Report, digested: Digest) -> list[str]:
     numbers = range(1, len(PARTS) + 3)
     time, how = step_text(report, digested)
     told = [verdict(digested, len(shown))] if len(digested.bars) > 1 else []
-    told.append(communication_text(digested))
+    told += filter(None, (communication_text(digested), idle_text(report, digested)))
     return [f"**{time}** ({how})", "", *_table(header, rows, numbers), "", *(f"- {text}" for text in told)]
 
 
@@ -88,7 +90,7 @@ def _findings(report: Report, top: int) -> list[str]:
             markdown_code(finding.code),
             finding.severity.value,
             finding.confidence.value,
-            cost(finding, report.step_ns),
+            cost(finding),
             ranks_text(finding.ranks) if finding.ranks else "all",
         )
         for finding in report.findings

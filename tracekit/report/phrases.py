@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Iterable
+
+from tracekit.model.numbers import spans_text
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
     """Ranks as spans: ``rank 3``, ``ranks 0-5, 7``."""
-    spans = []
-    for _, group in groupby(enumerate(sorted(set(ranks))), key=lambda pair: pair[1] - pair[0]):
-        members = [rank for _, rank in group]
-        spans.append(_span(members))
-    text = ", ".join(spans)
+    text = spans_text(ranks)
     return f"rank {text}" if text.isdigit() else f"ranks {text}"
-
-
-def _span(members: Sequence[int]) -> str:
-    return str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}"
 
 
 def of_world(analysed: int, world_size: int | None) -> str:

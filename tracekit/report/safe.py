@@ -20,16 +20,6 @@ def plain(text: str) -> str:
     return "".join(_REPLACEMENT if unicodedata.category(char) in _UNSEEN else char for char in text)
 
 
-def shorten(text: str, width: int) -> str:
-    """*text* in at most *width* characters; what does not fit goes from the middle, where kernel names say least."""
-    if len(text) <= width:
-        return text
-    if width < 2:
-        return "…"[:width]
-    head = width // 2
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
-
-
 def markdown_text(text: str) -> str:
     """*text* for running Markdown: no markup, HTML, mention or link of its own comes to life."""
     escaped = _MARKDOWN.sub(r"\\\1", plain(text)).translate(_ENTITIES)

@@ -14,6 +14,15 @@ from tracekit.report.facts import world_size
 from tracekit.report.phrases import of_world, plural, ranks_text
 
 _PAIR: Final = 2
+_IDLE_WORDS: Final = {
+    "host_bound": "until the host launched",
+    "sync": "for calls that block the host",
+    "data": "for the next batch",
+    "dependency": "with work in the queue",
+    "allocation": "for device memory",
+    "other": "for work of unknown launch",
+}
+"""What each cause of ``idle_spans`` waits for."""
 
 
 def head_facts(report: Report) -> list[str]:
@@ -34,11 +43,11 @@ def step_text(report: Report, digested: Digest) -> tuple[str, str]:
     """How long a step is, and how it was measured; of the window, said so, when there are no steps."""
     if not report.steps or digested.spread_ns is None:
         return (
-            f"window {ns(digested.scale_ns)}",
+            f"window {ns(report.step_ns)}",
             "no steps found: figures are of the whole recording, first to last device event",
         )
-    several = "ranks and steps" if len(digested.bars) > 1 else "steps"
-    spread = f"median; {several} take {_spread(digested.spread_ns, ns)}" if digested.steps > 1 else "one step"
+    several, whose = ("ranks and steps", "median rank's mean") if len(digested.bars) > 1 else ("steps", "mean")
+    spread = f"{whose}; {several} take {_spread(digested.spread_ns, ns)}" if digested.steps > 1 else "one step"
     if report.step_source == "inferred":
         spread += "; steps were inferred from periodicity, not marked"
     if digested.windowed:
@@ -84,14 +93,24 @@ def _spread(values: Sequence[float], text: Callable[[float], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def cost(finding: Finding, step_ns: int) -> str:
+def idle_text(report: Report, digested: Digest) -> str:
+    """What the idle time of the typical rank waits for, the longest first; empty when there is none."""
+    if not digested.idle or digested.typical is None:
+        return ""
+    on_host = (report.analysed.filter(rank=digested.typical.rank)["view"] == "host").any()
+    words = {**_IDLE_WORDS, "other": "Python between operators"} if on_host else _IDLE_WORDS
+    whose = f"rank {digested.typical.rank} idles" if len(digested.bars) > 1 else "idle"
+    return f"{whose}: {' · '.join(f'{ns(time)} {words[cause]}' for cause, time in digested.idle)}"
+
+
+def cost(finding: Finding) -> str:
     """A finding's cost as a span of time and its share of the step."""
     low, high = finding.cost_ns
     if high <= 0:
         return "not priced"
     span = f"{ns(low)} to {ns(high)}" if low > 0 else f"up to {ns(high)}"
     span = ns(high) if ns(low) == ns(high) else span
-    return f"{span} ({percent(high / step_ns)})" if step_ns else span
+    return f"{span} ({percent(finding.share_ratio)})" if finding.share_ratio else span
 
 
 def kernels_heading(report: Report) -> str:

@@ -15,18 +15,20 @@ from rich.text import Text
 from tracekit.model.finding import Confidence, Finding, Severity
 from tracekit.model.quantity import ns, percent
 from tracekit.model.report import Report
+from tracekit.model.short_names import short_name, shorten
 from tracekit.report.bars import INKS, bar
 from tracekit.report.digest import PARTS, Bar, Difference, Digest, digest
-from tracekit.report.kernels import classes, short_name, top_kernels, unclassified
+from tracekit.report.kernels import classes, top_kernels, unclassified
 from tracekit.report.layout import INDENT, packed, paragraph
 from tracekit.report.page import Page
 from tracekit.report.phrases import plural, ranks_text
-from tracekit.report.safe import plain, shorten
+from tracekit.report.safe import plain
 from tracekit.report.sentences import (
     communication_text,
     cost,
     head_facts,
     health_facts,
+    idle_text,
     kernels_heading,
     notes,
     rank_name,
@@ -84,7 +86,8 @@ def _where(report: Report, digested: Digest, page: Page) -> list[Text]:
     ]
     if len(digested.bars) > 1:
         lines.append(paragraph(verdict(digested, len(digested.shown(_MOST_BARS))), page.width))
-    return [*lines, paragraph(communication_text(digested), page.width)]
+    told = (communication_text(digested), idle_text(report, digested))
+    return [*lines, *(paragraph(text, page.width) for text in told if text)]
 
 
 def _legend(digested: Digest, typical: Bar, page: Page) -> list[Text]:
@@ -133,14 +136,14 @@ def _findings(report: Report, page: Page) -> list[Text]:
         return [Text("No finding: none of the costs that tracekit looks for stands out.", style="bold")]
     lines = [Text(f"What costs most, {'per step' if report.steps else 'of the window'}", style="bold")]
     for number, finding in enumerate(report.findings[: page.top], start=1):
-        lines += _finding(number, finding, report, page)
+        lines += _finding(number, finding, page)
     if (more := len(report.findings) - page.top) > 0:
         lines.append(paragraph(f"{plural(more, 'more finding')}: --top {len(report.findings)}", page.width))
     return lines
 
 
-def _finding(number: int, finding: Finding, report: Report, page: Page) -> list[Text]:
-    facts = [finding.severity.value, cost(finding, report.step_ns)]
+def _finding(number: int, finding: Finding, page: Page) -> list[Text]:
+    facts = [finding.severity.value, cost(finding)]
     facts += [ranks_text(finding.ranks)] if finding.ranks else []
     facts += [f"{finding.confidence.value} confidence"] if finding.confidence != Confidence.HIGH else []
     style = _SEVERITY_STYLES[finding.severity]

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from tracekit.model.errors import UnreadableError, UsageError
+from tracekit.model.errors import UnreadableError, UsageError, none_of_them
 from tracekit.model.records import Sidecar
 from tracekit.model.run import RunTables
 from tracekit.model.tables import RECORDED
@@ -81,6 +81,8 @@ def read_run(folder: Path, ranks: frozenset[int] | None = None) -> RunTables:
         tables[table.name] = pl.concat([pl.scan_parquet(file) for file in files]) if files else table.empty().lazy()
     kept = pl.lit(True) if ranks is None else pl.col("rank").is_in(sorted(ranks))
     every_rank = pl.read_parquet(folder / _RANKS)
+    if ranks is not None and not every_rank["rank"].is_in(sorted(ranks)).any():
+        raise none_of_them("ranks", ranks, set(every_rank["rank"]))
     return RunTables(
         ranks=every_rank.filter(kept),
         tables={name: table.filter(kept) for name, table in tables.items()},
