@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tracekit.readers.identity import Claim, identify, rank_in_name
 from tracekit.readers.recording import Info
 
@@ -13,6 +15,10 @@ def claim(
     return Claim(
         source, Info(rank=rank, rank_source=source_of_rank, start_ns=start_ns, end_ns=end_ns, world_size=world_size)
     )
+
+
+def on(device: str | None, one: Claim, view: str = "device") -> Claim:
+    return Claim(one.source, msgspec.structs.replace(one.info, device_name=device, view=view))
 
 
 def who(*claims: Claim) -> list[tuple[str, int, int, str]]:
@@ -106,4 +112,42 @@ def test_a_folder_per_rank_is_one_run() -> None:
     assert who(claim("rank0/t.json", 0), claim("rank1/t.json", 1)) == [
         ("rank0/t.json", 0, 0, "distributedInfo"),
         ("rank1/t.json", 1, 0, "distributedInfo"),
+    ]
+
+
+DAY = 86_400_000_000_000
+
+
+def aside(*claims: Claim) -> list[str]:
+    return [i.claim.source for i in identify(claims) if i.set_aside]
+
+
+def test_recordings_of_other_devices_at_other_times_are_other_runs() -> None:
+    there = [on("A100", claim(f"rank{rank}.json", rank, world_size=2)) for rank in (0, 1)]
+    later = on("MI300X", claim("rank2.json", 2, DAY, DAY + 10, world_size=2))
+    assert aside(*there, later) == ["rank2.json"]
+    assert "recorded at another time than rank0.json (A100)" in identify([*there, later])[2].set_aside
+
+
+def test_at_the_same_time_other_devices_are_ranks_of_one_run() -> None:
+    """Clusters of several models, and a rank on which the device went unrecorded."""
+    there = [on("A100", claim("rank0.json", 0)), on("H100", claim("rank1.json", 1)), on(None, claim("x.json"), "host")]
+    assert aside(*there) == []
+
+
+def test_what_says_nothing_of_itself_belongs_to_what_was_recorded_with_it() -> None:
+    there = [claim(f"rank{rank}.json", rank, world_size=2) for rank in (0, 1)]
+    assert aside(*there, claim("other.json", None, DAY, DAY + 10)) == ["other.json"]
+    assert aside(*there, claim("other.json", None, 2, 8)) == []
+    assert aside(*there, claim("rank3.json", None, DAY, DAY + 10)) == []
+
+
+def test_recordings_one_after_the_other_that_only_their_order_tells_apart_are_one_rank() -> None:
+    """The cycles of a run on one device; those at the same time are of different ranks."""
+    cycles = [claim("host_7.111.json", None, 0, 10), claim("host_7.222.json", None, 20, 30)]
+    assert who(*cycles) == [("host_7.111.json", 0, 0, "order"), ("host_7.222.json", 0, 1, "order")]
+    assert [(rank, window) for _, rank, window, _ in who(*cycles, claim("host_8.112.json", None, 1, 9))] == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
     ]

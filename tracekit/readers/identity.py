@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -19,6 +19,8 @@ _NAME_PATTERNS = (
 )
 _NUMBER = re.compile(r"\d+")
 _MOST_RANK = 1 << 24
+_TOGETHER_NS = 60_000_000_000
+"""Recordings less than this apart were made at the same time: ranks start late, clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +69,99 @@ def rank_in_name(source: str) -> int | None:
 
 def _one_run(claims: Sequence[Claim]) -> tuple[list[Claim], list[Identity]]:
     """The claims of the run that most recordings belong to, and the others set aside with the reason."""
+    kept, aside = list(claims), []
+    for rule in (_of_one_world, _of_one_folder, _recorded_together):
+        kept, others = rule(kept)
+        aside += others
+    return kept, aside
+
+
+def _of_one_world(claims: Sequence[Claim]) -> tuple[list[Claim], list[Identity]]:
+    """Without those that tell another world size than most do."""
     sizes = Counter(claim.info.world_size for claim in claims if claim.info.world_size)
-    if len(sizes) > 1:
-        size = max(sizes, key=lambda s: (sizes[s], s))
-        mine = [claim for claim in claims if claim.info.world_size in {None, size}]
-        told = ", ".join(str(s) for s in sorted(sizes))
-        reason = f"another run: world sizes {told} are mixed here and most files say {size}; analyse it on its own"
-        return _one_folder(mine, [c for c in claims if c not in mine], reason)
-    return _one_folder(list(claims), [], "")
+    if len(sizes) <= 1:
+        return list(claims), []
+    size = max(sizes, key=lambda s: (sizes[s], s))
+    told = ", ".join(str(s) for s in sorted(sizes))
+    return _split(
+        claims,
+        lambda claim: claim.info.world_size in {None, size},
+        f"world sizes {told} are mixed here and most files say {size}; analyse it on its own",
+    )
 
 
-def _one_folder(claims: list[Claim], others: list[Claim], reason: str) -> tuple[list[Claim], list[Identity]]:
-    aside = [_aside(claim, reason) for claim in others]
+def _of_one_folder(claims: Sequence[Claim]) -> tuple[list[Claim], list[Identity]]:
+    """Those of the folder that holds most, where folders hold the same ranks."""
     folders: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
-        folders[str(PurePosixPath(claim.source).parent)].append(claim)
+        folders[_folder(claim)].append(claim)
     ranks = [{claim.info.rank for claim in inside} - {None} for inside in folders.values()]
-    clash = len(folders) > 1 and len(set().union(*ranks)) < sum(len(r) for r in ranks)
-    if not clash:
-        return claims, aside
+    if len(folders) <= 1 or len(set().union(*ranks)) == sum(len(r) for r in ranks):
+        return list(claims), []
     chosen = max(folders, key=lambda f: (len(folders[f]), max(c.info.end_ns for c in folders[f])))
-    for folder, inside in folders.items():
-        if folder != chosen:
-            why = f"another run: folder {folder} has the same ranks as {chosen}, which is analysed; give one folder at a time"
-            aside += [_aside(claim, why) for claim in inside]
-    return folders[chosen], aside
+    return _split(
+        claims,
+        lambda claim: _folder(claim) == chosen,
+        f"its folder has the same ranks as {chosen}, which is analysed; give one folder at a time",
+    )
 
 
-def _aside(claim: Claim, reason: str) -> Identity:
-    return Identity(claim, claim.info.rank or 0, set_aside=reason, rank_source=claim.info.rank_source)
+def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Identity]]:
+    """Without those recorded at another time, on other devices or without a word of whose they are.
+
+    Ranks of one run record at the same time. Recordings of several times are cycles of one run only where nothing
+    speaks against it, and times alone do not: the clocks of old traces count from a host's start.
+    """
+    kinds: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
+    for claim in claims:
+        kinds[claim.info.device_name, claim.info.view].append(claim)
+
+    def weight(kind: tuple[str | None, str]) -> tuple[bool, int, int]:
+        inside = kinds[kind]
+        return any(not _silent(c) for c in inside), len(inside), max(c.info.end_ns for c in inside)
+
+    chosen = max(kinds, key=weight, default=None)
+    told = [claim for claim in claims if chosen == (claim.info.device_name, claim.info.view) and not _silent(claim)]
+    anchors = told or kinds.get(chosen or (None, ""), [])
+
+    def belongs(claim: Claim) -> bool:
+        devices = {claim.info.device_name, anchors[0].info.device_name} - {None}
+        like = claim.info.view == anchors[0].info.view and len(devices) <= 1
+        unknown = _silent(claim) and bool(told)
+        return (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
+
+    anchor = f"{anchors[0].source} ({anchors[0].info.device_name or 'no device named'})" if anchors else ""
+    return _split(
+        claims,
+        belongs,
+        f"recorded at another time than {anchor}, and nothing says that they belong together; analyse it on its own",
+    )
+
+
+def _silent(claim: Claim) -> bool:
+    """Whether neither the recording nor its name says which part of which run it is."""
+    return claim.info.world_size is None and rank_in_name(claim.source) is None
+
+
+def _concurrent(one: Claim, other: Claim) -> bool:
+    apart = max(one.info.start_ns, other.info.start_ns) - min(one.info.end_ns, other.info.end_ns)
+    return apart <= _TOGETHER_NS
+
+
+def _split(
+    claims: Sequence[Claim], belongs: Callable[[Claim], bool], reason: str
+) -> tuple[list[Claim], list[Identity]]:
+    verdicts = [(claim, belongs(claim)) for claim in claims]
+    aside = [
+        Identity(c, c.info.rank or 0, set_aside=f"another run: {reason}", rank_source=c.info.rank_source)
+        for c, mine in verdicts
+        if not mine
+    ]
+    return [claim for claim, mine in verdicts if mine], aside
+
+
+def _folder(claim: Claim) -> str:
+    return str(PurePosixPath(claim.source).parent)
 
 
 def _claimed(claims: Sequence[Claim]) -> list[Identity]:
@@ -110,13 +176,30 @@ def _claimed(claims: Sequence[Claim]) -> list[Identity]:
     names = [rank_in_name(claim.source) for claim in silent]
     if any(name is None for name in names):
         names = _distinct_numbers([claim.source for claim in silent])
+    in_turn: dict[int, list[Info]] = {}
     for claim, name in zip(silent, names, strict=True):
-        rank = name if name is not None else _free(taken)
+        rank = name if name is not None else _next(claim, in_turn, taken)
         taken.add(rank)
         how = "file name" if name is not None else "order"
         note = f"{claim.source} does not say its rank; taken as rank {rank} by {how}"
         identities.append(Identity(claim, rank, rank_source=how, notes=(note,)))
     return identities
+
+
+def _next(claim: Claim, in_turn: dict[int, list[Info]], taken: set[int]) -> int:
+    """The rank of a recording that only its order tells: that of others made at other times, of which it is another cycle.
+
+    *in_turn* holds the recordings of each such rank.
+    """
+    mine = claim.info
+
+    def is_another_cycle(others: list[Info]) -> bool:
+        return all(mine.end_ns <= other.start_ns or other.end_ns <= mine.start_ns for other in others)
+
+    rank = next((rank for rank, others in in_turn.items() if is_another_cycle(others)), None)
+    rank = _free(taken) if rank is None else rank
+    in_turn.setdefault(rank, []).append(mine)
+    return rank
 
 
 def _distinct_numbers(sources: Sequence[str]) -> list[int | None]:
