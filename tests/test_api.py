@@ -41,6 +41,24 @@ def test_a_run_says_what_it_is() -> None:
     assert "<table" in run._repr_html_()
 
 
+def test_a_run_is_a_mapping_of_its_tables() -> None:
+    run = tracekit.open(SAMPLE, cache=False)
+    assert list(run) == ["ranks", "events", "collectives", "steps", "pipeline", "memory"]
+    assert len(run) == 6
+    assert run.get("nonsense") is None
+
+
+def test_a_report_says_what_it_is() -> None:
+    report = tracekit.open(SAMPLE, cache=False).analyze()
+    assert repr(report).startswith(f"<tracekit report {str(SAMPLE)!r}: step ")
+
+
+def test_many_paths_are_named_by_the_first() -> None:
+    """Of those that a shell makes of a pattern, the others would fill the screen."""
+    paths = [SAMPLE / "rank0.pt.trace.json.gz"] * 3
+    assert tracekit.open(*paths, SAMPLE, cache=False).title == f"{paths[0]} and 3 more"
+
+
 def test_an_unknown_table_is_an_error_that_names_the_tables() -> None:
     with pytest.raises(KeyError, match="there are ranks, events"):
         tracekit.open(SAMPLE, cache=False)["nonsense"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hta.trace_analysis import TraceAnalysis
 
     from tracekit.model.report import Report
+
+_MOST_NAMED = 3
 
 __all__ = ["FileProgress", "Run", "open"]
 
@@ -68,11 +70,11 @@ class Run(RunTables):
         from tracekit.engine.derived import of_steps
         from tracekit.engine.runner import analyse
         from tracekit.model.records import in_words
-        from tracekit.model.report import Report
+        from tracekit.report.notebook import ShownReport
 
         tables: RunTables = self if steps is None else of_steps(self, self._known_steps(steps))
         outcome = analyse(tables, ANALYSES)
-        return Report(
+        return ShownReport(
             title=self.title,
             ranks=self.ranks,
             tables=outcome.tables,
@@ -127,6 +129,12 @@ class Run(RunTables):
         return f"{read['rank'].n_unique()}{of} ranks, {sum(read['complete_events'].to_list()):,} events"
 
 
+def _title(paths: Sequence[str]) -> str:
+    """*paths* as they were given; of many the first, and how many more."""
+    more = len(paths) - _MOST_NAMED
+    return " ".join(paths) if more <= 0 else f"{paths[0]} and {len(paths) - 1} more"
+
+
 def open(
     *paths: str | Path,
     cache: bool | Path = True,
@@ -158,6 +166,6 @@ def open(
         ranks=loaded.tables.ranks,
         tables=loaded.tables.tables,
         sidecars=loaded.tables.sidecars,
-        title=" ".join(str(path) for path in paths),
+        title=_title([str(path) for path in paths]),
         notes=loaded.notes,
     )

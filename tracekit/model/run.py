@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunTables:
-    """The tables of one run. Analyses take this and give tables back."""
+class RunTables(Mapping[str, "pl.LazyFrame"]):
+    """The tables of one run, by name. Analyses take this and give tables back."""
 
     ranks: pl.DataFrame
     """`tables.RANKS`, one row per recording, readable or not."""
@@ -31,6 +31,12 @@ class RunTables:
             return self.tables[name]
         except KeyError:
             raise KeyError(f"no table {name!r}; there are ranks, {', '.join(self.tables)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("ranks", *self.tables))
+
+    def __len__(self) -> int:
+        return 1 + len(self.tables)
 
     def __contains__(self, name: object) -> bool:
         return name == "ranks" or name in self.tables
