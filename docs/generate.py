@@ -45,7 +45,7 @@ NOTE = "<!-- Written by docs/generate.py. Change the code that it describes, the
 
 EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.OK: "Fine. Single recordings may still have been left out, each with a warning.",
-    ExitCode.REGRESSION: "A regression, or a budget that was not kept.",
+    ExitCode.REGRESSION: "Kept for gates: a regression, or a budget that was not kept. No command of this version returns it.",
     ExitCode.USAGE: "Wrong usage: an option, a value or a combination that cannot be meant.",
     ExitCode.UNREADABLE: "Nothing could be read or analysed: missing path, no traces, not a trace.",
     ExitCode.NO_VERDICT: "No verdict: runs too unsteady to be judged, or tracekit itself failed.",

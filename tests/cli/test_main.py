@@ -219,7 +219,7 @@ def test_doctor(shell: Shell, run_folder: Path) -> None:
     code, out, err = shell("doctor", str(run_folder))
     assert (code, err) == (0, "")
     assert "+  2 of 2 ranks" in out
-    assert "record it: record_shapes=True" in out
+    assert "try: record_shapes=True" in out
 
 
 def test_doctor_json(shell: Shell, run_folder: Path) -> None:

@@ -14,6 +14,7 @@ WHOLE = Facts(
     ranks=(0, 1),
     world_size=2,
     unread=(),
+    set_aside=(),
     truncated=(),
     rank_sources=("distributedInfo",),
     backends=("nccl",),
@@ -49,7 +50,8 @@ def test_a_whole_run_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("lacking", "key", "words"),
     [
-        ({"unread": ("b.json: not a trace",)}, "unread", "1 recording could not be used: b.json: not a trace"),
+        ({"unread": ("b.json: not a trace",)}, "unread", "not everything could be read: b.json: not a trace"),
+        ({"set_aside": ("c.json: another run",)}, "another-run", "not all of it is one run: c.json: another run"),
         ({"truncated": (1,)}, "truncated", "the file of rank 1 ends early"),
         ({"world_size": 8}, "ranks", "6 of 8 ranks are missing"),
         (
@@ -82,7 +84,7 @@ def test_each_lack_is_named(lacking: dict[str, Any], key: str, words: str) -> No
 
 
 def test_every_check_is_tested_above() -> None:
-    assert len(CHECKS) == 14
+    assert len(CHECKS) == 15
 
 
 def test_what_does_not_apply_is_not_asked_for() -> None:
@@ -114,4 +116,7 @@ def _keys(facts: Facts) -> list[str]:
 def test_what_no_setting_records_is_not_asked_for() -> None:
     """torch writes groups and sizes for NCCL only."""
     (lack,) = diagnosis_of("run", replace(WHOLE, backends=("gloo",), grouped=0, numbered=0)).lacks
-    assert (lack.key, lack.remedy) == ("groups", "nothing does: torch's profiler writes these for NCCL only")
+    assert (lack.key, lack.remedy) == (
+        "groups",
+        "`tracekit record`: torch's profiler writes these for NCCL only, tracekit for gloo as well",
+    )

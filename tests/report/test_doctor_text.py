@@ -22,7 +22,7 @@ def test_a_lack_is_told_with_its_gain_and_remedy() -> None:
     assert shown[start + 1 : start + 4] == [
         "-  no allocator events",
         "   would tell: peak memory, and stalls that the allocator causes",
-        "   record it: profile_memory=True",
+        "   try: profile_memory=True",
     ]
     assert "    profile_memory=True," in shown
     assert max(map(len, shown)) <= 80

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.report.build import make_run, ranks_frame
-from tracekit.report.facts import gather, world_size
+from tracekit.report.facts import devices_unrecorded, gather, unused, world_size
 
 
 def event(kind: str, **values: Any) -> dict[str, Any]:
@@ -50,6 +50,7 @@ def test_counts() -> None:
     facts = gather(run, shapes=True)
     assert facts.ranks == (0,)
     assert (facts.world_size, facts.devices, facts.unread) == (4, ("A100",), ("b.json: not a trace",))
+    assert facts.set_aside == ()
     assert (facts.events, facts.operators, facts.stacks, facts.kernels, facts.occupied) == (5, 1, 1, 1, 1)
     assert (facts.device_events, facts.launched, facts.attributed) == (2, 1, 1)
     assert (facts.collectives, facts.grouped, facts.numbered, facts.sized) == (2, 1, 1, 2)
@@ -80,3 +81,27 @@ def test_the_world_of_another_run_does_not_count() -> None:
 def test_an_empty_run_holds_nothing() -> None:
     facts = gather(make_run([]), shapes=None)
     assert (facts.ranks, facts.events, facts.world_size, facts.steps) == ((), 0, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("recording", "unrecorded"),
+    [
+        ({"view": "host", "backend": "gloo"}, False),
+        ({"view": "host"}, False),
+        ({"view": "host", "backend": "nccl"}, True),
+        ({"view": "host", "device_name": "NVIDIA A100"}, True),
+        ({"view": "device", "backend": "nccl"}, False),
+    ],
+)
+def test_a_job_on_devices_whose_events_are_lacking(recording: Any, unrecorded: bool) -> None:
+    """By its backend, or by the device that the trace names."""
+    assert devices_unrecorded(ranks_frame([{"rank": 0, **recording}])) == unrecorded
+
+
+def test_what_was_not_used_is_told_by_reason() -> None:
+    ranks = [{"rank": rank, "status": "failed", "reason": "not a trace"} for rank in range(5)]
+    truncated = {"rank": 7, "status": "truncated", "reason": ""}
+    assert unused(ranks_frame([{"rank": 6}, truncated, *ranks])) == (
+        "rank7.json: truncated",
+        "rank0.json, rank1.json, rank2.json and 2 more: not a trace",
+    )

@@ -41,7 +41,7 @@ def test_a_whole_screen() -> None:
         "",
         "step 20.0 ms  median rank's mean; ranks and steps take 20.0 ms",
         "   ██ compute 10.0 ms, 50.0 %   ▒▒ exposed communication 4.00 ms, 20.0 %",
-        "   ·· idle 6.00 ms, 30.0 %   (rank 0)",
+        "   ·· idle 6.00 ms, 30.0 %   (numbers of rank 0)",
         "   rank 0  ██████████████████████▒▒▒▒▒▒▒▒▒··············  20.0 ms  comm +3.00 ms",
         "   rank 1  ██████████████████████▒▒▒····················  20.0 ms  idle +3.00 ms",
         "   the two ranks differ by more than 10 % of a rank's time",
@@ -123,7 +123,7 @@ def test_recordings_that_were_not_used_and_notes_are_told() -> None:
         )
     )
     assert "2 repaired (10.0 ms of device time) · 0 dropped · 1 recording not used" in words
-    assert "no clock calibration every rank: 2 durations clipped bad.json: not a trace" in words
+    assert "no clock calibration bad.json: not a trace every rank: 2 durations clipped" in words
     assert "not analysed: copies (no copies)" in words
 
 
@@ -174,3 +174,29 @@ def test_a_name_cannot_command_the_terminal() -> None:
 
 def test_bars_need_neither_colour_nor_blocks() -> None:
     assert "   rank 1  ######################===...................." in "\n".join(lines(two_ranks(), ascii_only=True))
+
+
+def test_commands_to_go_on_with_are_never_broken() -> None:
+    """Nor cut: what is wider than the terminal is left to it, so that it can be copied."""
+    report = replace(two_ranks(), findings=(FINDING,))
+    folder = "a/long/path/" * 8
+    shown = screen(render(report, Page(width=60, command=folder)), 200)
+    assert shown[-2:] == ["next: tracekit explain TK-COMM-EXPOSED", f"      tracekit doctor {folder}"]
+
+
+def test_without_findings_in_full_their_number_is_told() -> None:
+    shown = lines(replace(two_ranks(), findings=(FINDING,)), top=0)
+    assert "   1 finding: --top 1" in shown
+    assert not any("What costs most" in line for line in shown)
+
+
+def test_what_the_idle_time_waits_for() -> None:
+    spans = [
+        {"rank": 0, "window": 0, "cause": "host_bound", "step_ns": 5 * MS},
+        {"rank": 0, "window": 0, "cause": "host_bound", "step_ns": 3 * MS},
+        {"rank": 0, "window": 0, "cause": "data", "step_ns": 4 * MS},
+        {"rank": 0, "window": 0, "cause": "sync", "step_ns": 0},
+    ]
+    steps = [breakdown_row(0, step=step, compute=10 * MS, exposed=0, idle=6 * MS) for step in (1, 2)]
+    report = make_report(steps[:1], steps=steps, tables={"idle_spans": spans})
+    assert "   idle: 4.00 ms until the host launched · 2.00 ms for the next batch" in lines(report)

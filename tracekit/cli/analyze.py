@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from typing import Annotated, Final
 
 import typer
 
@@ -10,6 +11,9 @@ from tracekit.cli.loading import check_analysed, load
 from tracekit.cli.options import Cache, Json, Paths, Ranks, Workers, parse_names, parse_steps
 from tracekit.cli.streams import emit, page, show
 from tracekit.model.errors import UsageError
+
+_MOST_NAMED: Final = 3
+"""Paths that a command to go on with repeats; more of them are what a shell made of a pattern."""
 
 
 def analyze(  # noqa: PLR0913, PLR0917  one parameter per option
@@ -64,5 +68,5 @@ def analyze(  # noqa: PLR0913, PLR0917  one parameter per option
     else:
         from tracekit.report.text import render
 
-        show(render(report, page(top=top, command=" ".join(paths))))
+        show(render(report, page(top=top, command=shlex.join(paths) if len(paths) <= _MOST_NAMED else "PATHS")))
     check_analysed(run)

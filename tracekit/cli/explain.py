@@ -60,8 +60,8 @@ def _resolve(code: str) -> str:
     known = codes()
     if wanted in known:
         return wanted
-    near = get_close_matches(wanted, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "`tracekit explain` lists every code"
+    near = get_close_matches(wanted.removeprefix("TK-"), [known_code.removeprefix("TK-") for known_code in known], n=1)
+    hint = f"did you mean TK-{near[0]}?" if near else "`tracekit explain` lists every code"
     raise UsageError("no such code", where=code, remedy=hint)
 
 

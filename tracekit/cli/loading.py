@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import tracekit
 from tracekit.cli.streams import say
 from tracekit.model.errors import UnreadableError
-
-_MOST_NAMED: Final = 3
 
 if TYPE_CHECKING:
     from tracekit.api import Run
@@ -25,23 +22,11 @@ def load(
     """Open *paths* and say on standard error which recordings were left out or read only in part, and why."""
     with progress_bar() as listener:
         run = tracekit.open(*paths, cache=cache, workers=workers, ranks=ranks, progress=listener)
-    for warning in _warnings(run):
+    from tracekit.report.facts import unused
+
+    for warning in unused(run.ranks):
         say(f"warning: {warning}")
     return run
-
-
-def _warnings(run: Run) -> list[str]:
-    """What was left out or read only in part; recordings with the same reason in one line."""
-    sources: dict[str, list[str]] = defaultdict(list)
-    for recording in run.ranks.select("source", "status", "reason").to_dicts():
-        if recording["status"] != "read":
-            sources[recording["reason"] or recording["status"]].append(recording["source"])
-    return [f"{_named(names)}: {reason}" for reason, names in sources.items()]
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def check_analysed(run: Run) -> None:

@@ -93,9 +93,20 @@ def _unread(facts: Facts) -> Lack | None:
         return None
     return Lack(
         key="unread",
-        what=f"{plural(len(facts.unread), 'recording')} could not be used: {'; '.join(facts.unread)}",
+        what=f"not everything could be read: {'; '.join(facts.unread)}",
         gain="figures for these ranks",
         remedy="copy the files again, or record again and let every rank finish writing before the job ends",
+    )
+
+
+def _another_run(facts: Facts) -> Lack | None:
+    if not facts.set_aside:
+        return None
+    return Lack(
+        key="another-run",
+        what=f"not all of it is one run: {'; '.join(facts.set_aside)}",
+        gain="figures of these recordings too, each run by itself",
+        remedy="give tracekit the files of one run at a time, a folder for each",
     )
 
 
@@ -192,7 +203,7 @@ def _groups(facts: Facts) -> Lack | None:
         key="groups",
         what=f"{plural(facts.collectives - facts.grouped, 'communication operation')} without process group or sizes",
         gain="communication by group (data, tensor, pipeline parallel) and its bandwidth",
-        remedy="nothing does: torch's profiler writes these for NCCL only"
+        remedy="`tracekit record`: torch's profiler writes these for NCCL only, tracekit for gloo as well"
         if facts.backends == ("gloo",)
         else "torch >= 2.4 with ProfilerActivity.CPU on and init_process_group() done before the profiler starts",
     )
@@ -255,6 +266,7 @@ def _occupancy(facts: Facts) -> Lack | None:
 
 CHECKS: Final[tuple[Callable[[Facts], Lack | None], ...]] = (
     _unread,
+    _another_run,
     _truncated,
     _ranks,
     _rank_names,

@@ -27,5 +27,5 @@ def _lack(lack: Lack, page: Page) -> list[Text]:
     return [
         paragraph(lack.what, page.width, first="-  ", strong=lack.what, style="yellow"),
         paragraph(f"would tell: {lack.gain}", page.width),
-        paragraph(f"record it: {lack.remedy}", page.width, strong="record it:"),
+        paragraph(f"try: {lack.remedy}", page.width, strong="try:"),
     ]

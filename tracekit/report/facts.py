@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +13,9 @@ from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE
 from tracekit.model.tables import DEVICE_KINDS
 
+_MOST_NAMED: Final = 3
+_ON_CPUS: Final = frozenset({"gloo", "mpi", "ucc"})
+"""Backends of jobs that run on CPUs."""
 READ: Final = ("read", "truncated")
 """Statuses of the recordings that figures are built on."""
 
@@ -22,7 +27,9 @@ class Facts:
     ranks: tuple[int, ...]
     world_size: int | None
     unread: tuple[str, ...]
-    """``source: reason`` of every recording that could not be used."""
+    """``sources: reason`` of the recordings that could not be used."""
+    set_aside: tuple[str, ...]
+    """The same of those that belong to another run."""
     truncated: tuple[int, ...]
     rank_sources: tuple[str, ...]
     backends: tuple[str, ...]
@@ -61,7 +68,7 @@ class Facts:
     @property
     def on_cpus(self) -> bool:
         """Whether the job itself ran on CPUs, rather than its devices having gone unrecorded."""
-        return not self.device_events and bool(set(self.backends) & {"gloo", "mpi"})
+        return not self.device_events and bool(_ON_CPUS & set(self.backends))
 
 
 def world_size(ranks: pl.DataFrame) -> int | None:
@@ -74,16 +81,33 @@ def world_size(ranks: pl.DataFrame) -> int | None:
     return max((size for size in told["world_size"].to_list() if size), default=None)
 
 
+def devices_unrecorded(ranks: pl.DataFrame) -> bool:
+    """Whether a recording that holds no device events names a device, or a backend that needs one."""
+    host = ranks.filter(pl.col("view") == "host")
+    backends = host["backend"].drop_nulls()
+    return bool(len(host["device_name"].drop_nulls())) or not set(backends) <= _ON_CPUS
+
+
+def unused(ranks: pl.DataFrame) -> tuple[str, ...]:
+    """What was left out, or read only in part, of *ranks*: ``sources: reason``, those with the same reason together."""
+    sources: dict[str, list[str]] = defaultdict(list)
+    for recording in ranks.filter(pl.col("status") != "read").select("source", "status", "reason").to_dicts():
+        sources[recording["reason"] or recording["status"]].append(recording["source"])
+    return tuple(f"{_named(names)}: {reason}" for reason, names in sources.items())
+
+
 def gather(run: RunTables, shapes: bool | None) -> Facts:
     """Count what *run* holds. Whether operators carry *shapes* only the source files know: the caller looks."""
     read = run.ranks.filter(pl.col("status").is_in(READ))
-    unread = run.ranks.filter(~pl.col("status").is_in(READ))
+    status = pl.col("status")
+    unread = run.ranks.filter(~status.is_in(READ), status != "set_aside")
     steps = run["steps"].filter(pl.col("complete")).select(*TIMELINE, "source").collect()
     per_rank = read.select(TIMELINE).join(steps.group_by(TIMELINE).len(), on=TIMELINE, how="left")["len"].fill_null(0)
     return Facts(
         ranks=_ints(read["rank"]),
         world_size=world_size(run.ranks),
-        unread=tuple(f"{row['source']}: {row['reason'] or row['status']}" for row in unread.to_dicts()),
+        unread=unused(unread),
+        set_aside=unused(run.ranks.filter(status == "set_aside")),
         truncated=_ints(read.filter(pl.col("status") == "truncated")["rank"]),
         rank_sources=_texts(read["rank_source"]),
         backends=_texts(read["backend"]),
@@ -129,6 +153,11 @@ def _events(events: pl.LazyFrame) -> dict[str, int]:
     hip_calls = names.filter(pl.col("name").str.starts_with("hip")).select(hip_calls=pl.len())
     frames = pl.collect_all([counts, launched, hip_calls])
     return {key: value for frame in frames for key, value in frame.row(0, named=True).items()}
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _ints(column: pl.Series) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from tracekit.model.finding import Finding
 from tracekit.model.quantity import ns, percent
 from tracekit.model.report import Report
 from tracekit.report.digest import Bar, Digest
-from tracekit.report.facts import world_size
+from tracekit.report.facts import devices_unrecorded, unused, world_size
 from tracekit.report.phrases import of_world, plural, ranks_text
 
 _PAIR: Final = 2
@@ -35,7 +35,8 @@ def head_facts(report: Report) -> list[str]:
     facts += analysed["backend"].drop_nulls().unique().sort().to_list()
     facts += [report.strategy] if report.strategy else []
     if analysed["view"].is_in(["host"]).any():
-        facts.append("CPU view: operators stand for kernels")
+        why = "GPU events were not recorded" if devices_unrecorded(analysed) else "CPU view"
+        facts.append(f"{why}: operators stand for kernels")
     return facts
 
 
@@ -139,14 +140,16 @@ def health_facts(report: Report) -> list[str]:
 def notes(report: Report) -> list[str]:
     """What a person should know, the run's first; what several recordings share is said once, with their ranks."""
     ranks_by_note: dict[str, list[int]] = defaultdict(list)
-    for row in report.ranks.select("rank", "source", "status", "reason", "notes").to_dicts():
-        if row["status"] != "read":
-            ranks_by_note[f"{row['source']}: {row['reason'] or row['status']}"] = []
+    for row in report.ranks.select("rank", "reason", "notes").to_dicts():
         for note in row["notes"] or ():
             if note != row["reason"]:
                 ranks_by_note[note].append(row["rank"])
     everyone = set(report.analysed["rank"])
-    return [*report.notes, *(f"{_whose(ranks, everyone)}{note}" for note, ranks in ranks_by_note.items())]
+    return [
+        *report.notes,
+        *unused(report.ranks),
+        *(f"{_whose(ranks, everyone)}{note}" for note, ranks in ranks_by_note.items()),
+    ]
 
 
 def skipped_text(report: Report) -> list[str]:

@@ -5,10 +5,11 @@ Sections are pure functions of the report, each giving a list of lines; `render`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -100,7 +101,7 @@ def _legend(digested: Digest, typical: Bar, page: Page) -> list[Text]:
         entries.append(Text.assemble((glyph, INKS[part].style), words))
     if len(digested.bars) > 1:
         which = ", the most typical" if len(digested.bars) > 2 else ""
-        entries.append(Text(f"({rank_name(typical, digested)}{which})", style="dim"))
+        entries.append(Text(f"(numbers of {rank_name(typical, digested)}{which})", style="dim"))
     return packed(entries, page.width)
 
 
@@ -134,6 +135,8 @@ def _findings(report: Report, page: Page) -> list[Text]:
         return []
     if not report.findings:
         return [Text("No finding: none of the costs that tracekit looks for stands out.", style="bold")]
+    if page.top == 0:
+        return [paragraph(f"{plural(len(report.findings), 'finding')}: --top {len(report.findings)}", page.width)]
     lines = [Text(f"What costs most, {'per step' if report.steps else 'of the window'}", style="bold")]
     for number, finding in enumerate(report.findings[: page.top], start=1):
         lines += _finding(number, finding, page)
@@ -162,8 +165,12 @@ def _kernels(report: Report, page: Page) -> list[Text]:
         return []
     heading = kernels_heading(report)
     by_class = " · ".join(f"{kind} {percent(share)}" for kind, share in classes(report, _MOST_CLASSES))
-    lines = [paragraph(f"{heading}  {by_class}", page.width, first="", strong=heading)]
     name_width = page.width - INDENT - len("  120,554 x  1.23 ms  58.9 %")
+    columns = f"{'':{INDENT}}{'of the whole recording':<{name_width}}  {'calls':>7}   {'total':>8} {'share':>7}"
+    lines = [
+        paragraph(f"{heading}  {by_class}", page.width, first="", strong=heading),
+        Text(columns, style="dim", no_wrap=True, overflow="crop"),
+    ]
     for kernel in kernels:
         name = shorten(plain(short_name(kernel.name)), name_width)
         numbers = f"{kernel.calls:>7,} x {ns(kernel.total_ns):>8} {percent(kernel.share):>7}"
@@ -187,4 +194,16 @@ def _footer(report: Report, page: Page) -> list[Text]:
     lines += [paragraph(text, page.width, first="") for text in skipped_text(report)]
     hints = [f"tracekit explain {finding.code}" for finding in report.findings[:1]]
     hints.append(f"tracekit doctor {page.command}")
-    return [*lines, paragraph(f"next: {' · '.join(hints)}", page.width, first="")]
+    return [*lines, *_hints(hints, page)]
+
+
+def _hints(commands: Sequence[str], page: Page) -> list[Text]:
+    """*commands* to go on with, side by side or each on a line of its own; never broken, so that they can be copied."""
+    label = "next: "
+    line = f"{label}{' · '.join(commands)}"
+    if cell_len(line) <= page.width:
+        return [Text(line)]
+    leads = [label, *[" " * len(label)] * (len(commands) - 1)]
+    return [
+        Text(f"{lead}{command}", no_wrap=True, overflow="ignore") for lead, command in zip(leads, commands, strict=True)
+    ]
