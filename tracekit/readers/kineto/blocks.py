@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from json import JSONDecodeError, JSONDecoder
 
 from tracekit.model.errors import UnreadableError
-from tracekit.readers.source import Source
+from tracekit.readers.source import CHUNK, Source
 
 _METADATA_LIMIT = 32 << 20
 _EVENT_LIMIT = 64 << 20
@@ -39,12 +39,27 @@ def value_end(text: bytes) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of events: comma-separated text that starts with an event, and where it starts in the file's text."""
+    """A run of events in a buffer, to be used before the next one is asked for: the buffer is used again."""
 
-    text: bytes
+    buffer: bytes | bytearray
+    start: int
+    """Where the first event starts. The byte before it is a bracket of ours, so that the run is a JSON list."""
+    end: int
+    """Where the last event ends. The byte after it is a bracket, too."""
     offset: int
+    """Where the first event starts in the file's text."""
     last: bool = False
     """True for what is left when the file ends inside its event list."""
+
+    @property
+    def listed(self) -> memoryview:
+        """The events as a JSON list, in place."""
+        return memoryview(self.buffer)[self.start - 1 : self.end + 1]
+
+    @property
+    def text(self) -> bytes:
+        """The events as the file has them: comma-separated, starting with one. A copy."""
+        return bytes(memoryview(self.buffer)[self.start : self.end])
 
 
 @dataclass(slots=True)
@@ -58,8 +73,13 @@ class Blocks:
     """True once the event list was found."""
     ended: bool = field(default=False, init=False)
     """True once the closing bracket of the event list was seen."""
-    _buffer: bytes = field(default=b"", init=False)
+    _buffer: bytearray = field(default_factory=lambda: bytearray(2 * CHUNK), init=False)
+    """One for all of the file: text that is moved to a new place costs as much as finding where to cut it."""
+    _begin: int = field(default=1, init=False)
+    """Where the text that was not yet handed on begins in the buffer; a bracket fits before it."""
+    _end: int = field(default=1, init=False)
     _offset: int = field(default=0, init=False)
+    """Where it begins in the file's text."""
 
     def __iter__(self) -> Iterator[Block]:
         chunks = self.source.chunks()
@@ -72,13 +92,13 @@ class Blocks:
             chunk = next(chunks, None)
             if chunk is None:
                 break
-            self._buffer += chunk
-        if self._buffer:
-            yield Block(self._buffer, self._offset, last=True)
+            self._append(chunk)
+        if self._begin < self._end:
+            yield self._copied(self._end, last=True)
 
     def end_at(self, offset: int) -> None:
         """Told by the decoder that the event list closed at *offset*: the rest is metadata."""
-        self._buffer = self._buffer[max(offset - self._offset, 0) :]
+        self._advance(max(offset - self._offset, 0))
         self.ended = True
 
     def _read_header(self, chunks: Iterator[bytes]) -> None:
@@ -104,55 +124,79 @@ class Blocks:
 
     def _start(self, text: bytes, position: int) -> None:
         self.started = True
-        self._buffer = text[position:]
+        self._append(memoryview(text)[position:])
         self._offset += position
 
+    def _append(self, chunk: bytes | memoryview) -> None:
+        held = self._end - self._begin
+        if self._end + len(chunk) >= len(self._buffer):
+            into = self._buffer if held + len(chunk) + 2 <= len(self._buffer) else bytearray(2 * (held + len(chunk)))
+            into[1 : 1 + held] = self._buffer[self._begin : self._end]
+            self._buffer, self._begin, self._end = into, 1, 1 + held
+        self._buffer[self._end : self._end + len(chunk)] = chunk
+        self._end += len(chunk)
+
     def _advance(self, count: int) -> None:
-        self._buffer = self._buffer[count:]
+        self._begin += count
         self._offset += count
+
+    def _rest(self) -> bytes:
+        return bytes(memoryview(self._buffer)[self._begin : self._end])
 
     def _cut(self) -> Iterator[Block]:
         """Yield what can be cut from the buffer now; what may be incomplete stays in it."""
         while not self.ended:
             self._skip_gap()
-            if self._buffer[:1] == b"]":
+            if self._begin < self._end and self._buffer[self._begin] == ord("]"):
                 self._advance(1)
                 self.ended = True
                 return
-            end = self._last_start() or self._first_end()
-            if not end:
-                if len(self._buffer) > _EVENT_LIMIT:
-                    yield Block(self._buffer, self._offset)
-                    self._advance(len(self._buffer))
+            if end := self._last_start():
+                block, used = self._in_place(end), end + 1
+            elif end := self._first_end():
+                block, used = self._copied(end), end
+            elif self._end - self._begin > _EVENT_LIMIT:
+                block, used = self._copied(self._end), self._end
+            else:
                 return
-            block = Block(self._buffer[:end], self._offset)
-            self._advance(end)
+            self._advance(used - self._begin)
             yield block
 
+    def _in_place(self, end: int) -> Block:
+        """What is held up to *end*, which a gap follows: the brackets take the place of a gap and of what is already used."""
+        self._buffer[self._begin - 1], self._buffer[end] = b"[]"
+        return Block(self._buffer, self._begin, end, self._offset)
+
+    def _copied(self, end: int, *, last: bool = False) -> Block:
+        """The same where anything may follow."""
+        text = b"[%b]" % bytes(self._buffer[self._begin : end])
+        return Block(text, 1, len(text) - 1, self._offset, last)
+
     def _skip_gap(self) -> None:
-        gap = _GAP.match(self._buffer)
-        if gap is not None and gap.end():
-            self._advance(gap.end())
+        if gap := _GAP.match(self._buffer, self._begin, self._end):
+            self._advance(gap.end() - self._begin)
 
     def _last_start(self) -> int:
-        """Where the event ends after which the buffer's last one starts, of those that open like its first; 0 if there is none."""
-        opening = OPENING.match(self._buffer)
+        """Where the event ends after which the last one held starts, of those that open like the first; 0 if there is none."""
+        opening = OPENING.match(self._buffer, self._begin, self._end)
         if opening is None:
             return 0
-        position = len(self._buffer)
-        while (position := self._buffer.rfind(opening.group(), 1, position)) > 0:
-            if between := _BETWEEN.search(self._buffer, max(position - _OVERLAP, 0), position):
+        position = self._end
+        while (position := self._buffer.rfind(opening.group(), self._begin + 1, position)) > 0:
+            if between := _BETWEEN.search(self._buffer, max(position - _OVERLAP, self._begin), position):
                 return between.start() + 1
         return 0
 
     def _first_end(self) -> int:
-        """Where the buffer's first event ends, if that is certain: a comma (or none), or the list's end follows it."""
-        end = value_end(self._buffer)
-        return end if end and self._buffer[end : end + _OVERLAP].lstrip()[:1] in {b",", b"]", b"{"} else 0
+        """Where the first event held ends, if that is certain: a comma (or none), or the list's end follows it; else 0."""
+        text = self._rest()
+        end = value_end(text)
+        follows = text[end : end + _OVERLAP].lstrip()[:1] if end else b""
+        return self._begin + end if end and follows in {b",", b"]", b"{"} else 0
 
     def _read_trailer(self, chunks: Iterator[bytes]) -> None:
-        self.trailer = self._buffer
-        self._buffer = b""
+        self.trailer = self._rest()
+        self._begin = self._end
         for chunk in chunks:
             if len(self.trailer) < _METADATA_LIMIT:
                 self.trailer += chunk

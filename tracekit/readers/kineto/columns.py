@@ -23,8 +23,13 @@ from tracekit.readers.kineto.events import (
     MTIA_KIND_OF_NAME,
     AnyEvent,
     Args,
+    Complete,
     Details,
     ExactEvent,
+    FlowEnd,
+    FlowStart,
+    FlowStep,
+    Metadata,
     Skipped,
 )
 
@@ -38,6 +43,8 @@ _MTIA_CODE = len(KINDS)
 _HAS_DEVICE_FIELDS = np.append(IS_DEVICE, True)
 _INT32 = 1 << 31
 _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+_PASSED_OVER = frozenset({Complete, FlowStart, FlowStep, FlowEnd, Metadata})
+"""Types of which no incomplete event is. Most blocks hold nothing else, which types tell sooner than phases."""
 _USED_PHASES = frozenset("BEi")
 """Phases besides complete events that anything is taken from: begin, end, instant."""
 
@@ -91,15 +98,14 @@ class Columns:
         """Append the *events* of *block*. `times.InexactError` leaves the columns as they were."""
         complete: list[Any] = [event for event in events if event.ph == "X"]
         start, dur, usable = self._times(complete, block)
-        if len(complete) < len(events):
-            self._add_incomplete(events, block.text)
+        if len(complete) < len(events) and not _PASSED_OVER.issuperset(map(type, events)):
+            self._add_incomplete(events, block)
         if usable is not None:
             complete = [event for event, good in zip(complete, usable, strict=True) if good]
             start, dur = start[usable], dur[usable]
         args = [event.args for event in complete]
-        if COLLECTIVE_KEY in block.text:
-            carrying = [i for i, a in enumerate(args) if a.collective is not None]
-            add_details([complete[i] for i in carrying], COLLECTIVE_KEY, events, block.text)
+        if carrying := [i for i, a in enumerate(args) if a.collective is not None]:
+            add_details([complete[i] for i in carrying], COLLECTIVE_KEY, events, block)
             self.collectives += [(self.rows + i, a) for i in carrying if isinstance(a := complete[i].args, Details)]
         self._append(complete, args, start, dur)
         self.health.read += len(events)
@@ -113,18 +119,18 @@ class Columns:
             self._resolve_mtia(columns)
         return columns
 
-    def _add_incomplete(self, events: Sequence[AnyEvent | Skipped], text: bytes) -> None:
+    def _add_incomplete(self, events: Sequence[AnyEvent | Skipped], block: Block) -> None:
         used: list[Any] = [event for event in events if event.ph in _USED_PHASES]
         self._open += [event for event in used if event.ph != "i"]
         if memory := [event for event in used if event.name == MEMORY_EVENT]:
-            add_details(memory, MEMORY_KEY, events, text)
+            add_details(memory, MEMORY_KEY, events, block)
             detailed = [event for event in memory if isinstance(event.args, Details)]
             self.memory.append((_nanoseconds([event.ts for event in detailed]), [event.args for event in detailed]))
 
     def _times(self, events: Sequence[AnyEvent], block: Block) -> tuple[Integers, Integers, Array | None]:
         start, dur = _nanoseconds([event.ts for event in events]), _nanoseconds([event.dur for event in events])
         if events and not isinstance(events[0], ExactEvent):
-            times.raise_if_inexact(start, block.text)
+            times.raise_if_inexact(start, block.listed)
         bad = (dur < 0) | (dur > times.LIMIT_NS) | (np.abs(start) > times.LIMIT_NS)
         if not bad.any():
             return start, dur, None

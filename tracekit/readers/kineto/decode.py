@@ -41,10 +41,10 @@ class Decoder:
     def decode(self, block: Block) -> tuple[list[Any], int | None]:
         """Events of *block*, and the offset after the list's closing bracket if it was inside the block."""
         if not block.last:
-            text = b"[%b]" % block.text
+            listed = bytes(block.listed) if self.exact else block.listed  # times as text are slices of it
             for decoder in _WHOLE[self.exact]:
                 try:
-                    return decoder.decode(text), None
+                    return decoder.decode(listed), None
                 except DECODE_ERRORS:
                     continue
         return self._decode_pieces(block)
@@ -126,49 +126,52 @@ _SINGLE: dict[bool, msgspec.json.Decoder[Any]] = {
 }
 
 
-def add_details(wanted: Sequence[AnyEvent], key: bytes, events: Sequence[AnyEvent | Skipped], text: bytes) -> None:
-    """Give those *wanted* of a block's *events*, which hold *key* in its *text*, their detailed arguments.
+def add_details(wanted: Sequence[AnyEvent], key: bytes, events: Sequence[AnyEvent | Skipped], block: Block) -> None:
+    """Give those *wanted* of a *block*'s *events*, which hold *key* in its text, their detailed arguments.
 
     The text of each is found by its key and decoded once more. Where that does not give one text per event (keys inside
     strings, events that open differently), the whole block is.
     """
     if all(isinstance(event.args, Details) for event in wanted):
         return
-    places = list(_places(text, key))
-    opening = OPENING.match(text)
+    places = _places(block, key)
+    opening = OPENING.match(block.buffer, block.start, block.end)
     if opening is not None and len(places) == len(wanted):
         try:
-            found = [_SINGLE[False].decode(_around(text, place, opening.group())) for place in places]
+            found = [_SINGLE[False].decode(_around(block, place, opening.group())) for place in places]
         except DECODE_ERRORS:
             found = []
         for event, full in zip(wanted, found, strict=False):
             event.args = full.args
         if found:
             return
-    for each, full in zip(events, _detailed(text), strict=False):
+    for each, full in zip(events, _detailed(block), strict=False):
         if not isinstance(each, Skipped):
             each.args = full.args
 
 
-def _detailed(text: bytes) -> list[DetailedEvent]:
-    """All events of *text* with details. Text that nobody needed until now may hold invalid characters."""
-    for cleaned in (text, text.decode("utf-8", "replace").encode()):
+def _detailed(block: Block) -> list[DetailedEvent]:
+    """All events of *block* with details. Text that nobody needed until now may hold invalid characters."""
+    listed = bytes(block.listed)
+    for cleaned in (listed, listed.decode("utf-8", "replace").encode()):
         with suppress(*DECODE_ERRORS):
-            return _DETAILED.decode(b"[%b]" % cleaned)
+            return _DETAILED.decode(cleaned)
     return []
 
 
-def _places(text: bytes, key: bytes) -> Iterator[int]:
-    place = -1
-    while (place := text.find(key, place + 1)) >= 0:
-        yield place
+def _places(block: Block, key: bytes) -> list[int]:
+    """Where *key* is in *block*. Backwards, which Python does three times as fast: it skips what cannot hold the key."""
+    places, place = [], block.end
+    while (place := block.buffer.rfind(key, block.start, place)) >= 0:
+        places.append(place)
+    return places[::-1]
 
 
-def _around(text: bytes, place: int, opening: bytes) -> bytes:
-    """The event of *text* that *place* is in."""
-    start = text.rfind(opening, 0, place)
-    end = text.find(opening, place)
-    return text[start : end if end >= 0 else len(text)].rstrip(b" \t\r\n,")
+def _around(block: Block, place: int, opening: bytes) -> bytes:
+    """The event of *block* that *place* is in."""
+    start = block.buffer.rfind(opening, block.start, place)
+    end = block.buffer.find(opening, place, block.end)
+    return bytes(block.buffer[start : end if end >= 0 else block.end]).rstrip(b" \t\r\n,")
 
 
 def _pieces(text: bytes) -> Iterator[tuple[int, int]]:

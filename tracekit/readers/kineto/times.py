@@ -41,15 +41,15 @@ def from_numbers(microseconds: Sequence[float]) -> Nanoseconds:
     return np.asarray(nanoseconds + whole * _NS_PER_US)
 
 
-def raise_if_inexact(nanoseconds: Nanoseconds, text: bytes) -> None:
+def raise_if_inexact(nanoseconds: Nanoseconds, text: bytes | memoryview) -> None:
     """`InexactError` if doubles cannot have held the times of a block's *text*."""
     largest = max(int(nanoseconds.max()), -int(nanoseconds.min()), 0) // _NS_PER_US if nanoseconds.size else 0
     if largest >= _FRACTION_BELOW_US and (largest >= _WHOLE_BELOW_US or _has_fraction(text)):
         raise InexactError
 
 
-def _has_fraction(text: bytes) -> bool:
-    return b"." in text and _FRACTION.search(text) is not None
+def _has_fraction(text: bytes | memoryview) -> bool:
+    return b"." in bytes(text) and _FRACTION.search(text) is not None
 
 
 def from_text(raw: msgspec.Raw) -> int | None:
