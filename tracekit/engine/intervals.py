@@ -3,8 +3,9 @@
 Spans are frames with the columns [*by, start_ns, end_ns], half-open: [start, end). Spans without length are left out.
 Groups are named explicitly by *by*, at least one column; spans of different groups never meet.
 
-The union sorts and compares each start with the furthest end before it. Everything else is one sweep: each bound changes
-the depth of its flag by one, bounds of one moment are added up, and a cumulative sum gives the depth until the next moment.
+The union compares each start with the furthest end before it. Everything else is one sweep: each bound changes the depth of its
+flag by one, and a running sum gives the depth until the next bound. Both sort by time alone and then gather the groups, which
+takes a fifth of the time of sorting by groups and time.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ _START, _END = pl.col("start_ns"), pl.col("end_ns")
 
 def union(spans: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     """Merged spans, disjoint and not touching: [*by, start_ns, end_ns], sorted."""
-    furthest = pl.col("end_ns").cum_max().shift(1).over(by)
+    furthest = _END.cum_max()
+    begins = (furthest.shift(1) < _START).fill_null(True)
     return (
         spans.filter(_START < _END)
         .select(*by, "start_ns", "end_ns")
-        .sort(*by, "start_ns")
-        .with_columns(_run=(furthest < _START).fill_null(True).cum_sum())  # every group's first span starts a run
-        .group_by(*by, "_run", maintain_order=True)
-        .agg(_START.first(), _END.max())
-        .drop("_run")
+        .sort("start_ns")
+        .group_by(by)
+        .agg(start_ns=_START.filter(begins), end_ns=furthest.filter(begins.shift(-1, fill_value=True)))
+        .sort(by)
+        .explode("start_ns", "end_ns")
     )
 
 
@@ -77,14 +79,15 @@ def _depths(spans: pl.LazyFrame, flags: dict[str, pl.Expr], by: Sequence[str]) -
     changes = {name: condition.cast(pl.Int32) for name, condition in flags.items()}
     opened = spans.select(*by, _at=_START, **changes)
     closed = spans.select(*by, _at=_END, **{name: -change for name, change in changes.items()})
+    at = pl.col("_at")
     return (
         pl.concat([opened, closed])
-        .group_by(*by, "_at")
-        .agg(pl.col(name).sum() for name in flags)
-        .sort(*by, "_at")
-        .with_columns(pl.col(name).cum_sum() for name in flags)  # every group ends at depth 0, so no grouping is needed
-        .select(*by, start_ns="_at", end_ns=pl.col("_at").shift(-1).over(by), **{name: pl.col(name) for name in flags})
-        .filter(_END.is_not_null())
+        .sort(at)
+        .group_by(by)
+        .agg(start_ns=at, end_ns=at.shift(-1), **{name: pl.col(name).cum_sum() for name in flags})
+        .sort(by)
+        .explode("start_ns", "end_ns", *flags)
+        .filter(_START < _END)  # of bounds of one moment the last has the depth; after a group's last bound comes none
     )
 
 
