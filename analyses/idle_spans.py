@@ -97,7 +97,7 @@ def compute(run: RunTables) -> pl.LazyFrame:
         )
     )
     masks = {"window_ns": pl.col("in_window"), "step_ns": pl.col("in_step")}
-    return TABLE.conform(_with_names(within(spans, run["segments"], masks, TIMELINE), calls, run["events"]))
+    return TABLE.conform(_with_names(within(spans, run["segments"], masks, TIMELINE), calls))
 
 
 def _gaps(run: RunTables) -> pl.DataFrame:
@@ -109,7 +109,7 @@ def _gaps(run: RunTables) -> pl.DataFrame:
     merged = union(run["segments"].filter(idle), TIMELINE)
     gaps = merged.with_columns(gap=pl.int_range(pl.len()).over(TIMELINE)).collect()
     launched = run["launches"].select(
-        *TIMELINE, "step", "external_id", "launch_start_ns", "launch_end_ns", "linked",
+        *TIMELINE, "step", "operator", "launch_start_ns", "launch_end_ns", "linked",
         end_ns="start_ns", thread="launch_thread", call="launch_name", kernel="name",
     )  # fmt: skip
     on_host = run["device"].filter(pl.col("device") == -1)
@@ -133,7 +133,7 @@ def _gaps(run: RunTables) -> pl.DataFrame:
 
 
 def _calls(run: RunTables) -> pl.LazyFrame:
-    """Host calls that keep a thread from launching: [rank, window, thread, start_ns, end_ns, cause, name, external_id]."""
+    """Host calls that keep a thread from launching: [rank, window, thread, start_ns, end_ns, cause, name, operator, ...]."""
     events, kind, name = run["events"], pl.col("kind"), pl.col("name")
     runtime = events.filter(kind == "runtime")
     waiting = name.str.contains("(?i)synchronize") | (name.str.contains(_COPY) & ~name.str.contains("Async"))
@@ -165,7 +165,8 @@ def _calls(run: RunTables) -> pl.LazyFrame:
         name="launch_name",
         cause=pl.lit("sync"),
     )
-    return pl.concat([*found, copying], how="diagonal").sort("start_ns")
+    calls = pl.concat([*found, copying], how="diagonal").with_columns(at_ns="start_ns")
+    return with_operator(calls, events).sort("start_ns")
 
 
 def _divided(gaps: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
@@ -227,15 +228,17 @@ def _claims(gaps: pl.LazyFrame, calls: pl.LazyFrame) -> list[pl.LazyFrame]:
     return [inside, after, fetching]
 
 
-def _with_names(spans: pl.LazyFrame, calls: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+def _with_names(spans: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
     """*spans* with the call and operator of the blocking call where one was the cause, of the launch otherwise."""
-    caller = calls.select(*THREAD, "cause", "start_ns", "name", caller_id="external_id", at_ns="start_ns")
-    named_spans = spans.join_asof(caller, on="start_ns", by=[*THREAD, "cause"], check_sortedness=False).with_columns(
-        external_id=pl.when(pl.col("name").is_null()).then("external_id").otherwise("caller_id"),
-        at_ns=pl.coalesce("at_ns", "launch_start_ns"),
-        call=pl.coalesce("name", "call"),
+    caller = calls.select(*THREAD, "cause", "start_ns", "name", caller_operator="operator")
+    return (
+        spans.join_asof(caller, on="start_ns", by=[*THREAD, "cause"], check_sortedness=False)
+        .with_columns(
+            operator=pl.when(pl.col("name").is_null()).then("operator").otherwise("caller_operator"),
+            call=pl.coalesce("name", "call"),
+        )
+        .sort(*TIMELINE, "start_ns")
     )
-    return with_operator(named_spans, events).sort(*TIMELINE, "start_ns")
 
 
 ANALYSIS = Analysis(

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.engine.host import with_operator
 from tracekit.model.analysis import Analysis
 from tracekit.model.run import RunTables
 from tracekit.model.table import TIMELINE, Column, Table, timeline_columns
@@ -63,13 +62,12 @@ def compute(run: RunTables) -> pl.LazyFrame:
 
 def _by_operator(run: RunTables) -> pl.LazyFrame:
     """A row per operator call that launched something, and one without operator for all else."""
-    issued = run["launches"].filter(~pl.col("graph"))
-    issued = issued.select(*TIMELINE, "external_id", thread="launch_thread", at_ns="launch_start_ns", device_ns=_LENGTH)
     call = (*TIMELINE, "operator", "operator_start_ns", "operator_end_ns")
     return (
-        with_operator(issued, run["events"])
+        run["launches"]
+        .filter(~pl.col("graph"))
         .group_by(call)
-        .agg(kernels=pl.len().cast(pl.Int64), device_ns=pl.col("device_ns").sum())
+        .agg(kernels=pl.len().cast(pl.Int64), device_ns=_LENGTH.sum())
         .select(
             *TIMELINE,
             "operator",

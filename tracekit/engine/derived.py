@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from tracekit.engine.host import innermost, named
+from tracekit.engine.host import innermost, named, with_operator
 from tracekit.engine.intervals import sweep
 from tracekit.engine.steps import STEP_SPANS, in_complete_steps, step_spans, windows
 from tracekit.model.analysis import Analysis
@@ -104,6 +104,9 @@ LAUNCHES = Table(
         Column(name="launch_thread", dtype=pl.Int64, nullable=True, doc="The launching thread."),
         Column(name="launch_start_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="Start of the launching call."),
         Column(name="launch_end_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="End of the launching call."),
+        Column(name="operator", dtype=Name, nullable=True, doc="Innermost operator that issued it."),
+        Column(name="operator_start_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="Start of that call."),
+        Column(name="operator_end_ns", dtype=pl.Int64, unit="ns", nullable=True, doc="End of that call."),
         Column(name="graph", dtype=pl.Boolean, doc="Launched as part of a CUDA or HIP graph."),
         Column(name="linked", dtype=pl.Boolean, doc="Whether the launch was recorded."),
     ),
@@ -163,25 +166,27 @@ def launches(run: RunTables) -> pl.LazyFrame:
             launch_end_ns=pl.col("start_ns") + pl.col("dur_ns"),
             launch_external_id="external_id",
         )
-        .unique(key, keep="any")
     )
+    launched = run["device"].filter(pl.col("device") >= 0).with_row_index("_row").collect()
+    joined = launched.lazy().join(calls, on=key, how="left", maintain_order="left").collect()
+    if (
+        joined.height > launched.height
+    ):  # calls that share a correlation are rare, and finding them costs as much as the join
+        joined = joined.unique("_row", keep="first", maintain_order=True)
     call = pl.col("launch_name")
     graph = (
         call.cat.starts_with("cudaGraphLaunch")
         | call.cat.starts_with("hipGraphLaunch")
         | call.cat.starts_with("cuGraphLaunch")
     )
-    joined = (
-        run["device"]
-        .filter(pl.col("device") >= 0)
-        .join(calls, on=key, how="left", maintain_order="left")
-        .with_columns(
-            external_id=pl.coalesce("external_id", "launch_external_id"),
-            graph=graph.fill_null(False),
-            linked=call.is_not_null(),
-        )
+    issued = joined.lazy().with_columns(
+        external_id=pl.coalesce("external_id", "launch_external_id"),
+        graph=graph.fill_null(False),
+        linked=call.is_not_null(),
+        thread="launch_thread",
+        at_ns="launch_start_ns",
     )
-    return LAUNCHES.conform(joined)
+    return LAUNCHES.conform(with_operator(issued, run["events"]).sort("_row"))
 
 
 def _has_no_host_view(run: RunTables) -> bool:

@@ -73,11 +73,11 @@ def with_operator(issued: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
         operator_start_ns="start_ns",
         operator_end_ns=pl.col("start_ns") + pl.col("dur_ns"),
     )
-    rows = issued.with_row_index("_row").collect()
+    rows = issued.with_row_index("_issued").collect()
     by_id = rows.lazy().join(calls.drop("thread"), on=[*TIMELINE, "external_id"], how="left").collect()
     if by_id.height > rows.height:  # asked first, because it is rare and doing it costs as much as the join
-        by_id = by_id.unique("_row", keep="first")
-    by_id = by_id.drop("_row")
+        by_id = by_id.unique("_issued", keep="first")
+    by_id = by_id.drop("_issued")
     unknown = by_id["operator"].is_null() & by_id["thread"].is_not_null()
     if not unknown.any():
         return by_id.lazy()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+import polars.selectors as cs
 
 _START, _END = pl.col("start_ns"), pl.col("end_ns")
 
@@ -99,13 +100,11 @@ def within(spans: pl.LazyFrame, segments: pl.LazyFrame, masks: dict[str, pl.Expr
     """
     length = _END - _START
     names = list(masks)
-    sums = segments.select(
-        *by,
-        "start_ns",
-        "end_ns",
-        **masks,
-        **{f"_{name}": (length * mask).cum_sum().over(by) for name, mask in masks.items()},
-    ).sort("start_ns")
+    sums = (
+        segments.group_by(by)
+        .agg("start_ns", "end_ns", **masks, **{f"_{name}": (length * mask).cum_sum() for name, mask in masks.items()})
+        .explode(cs.exclude(by))
+    )
     numbered = spans.with_row_index("_span")
 
     def until(bound: str) -> pl.LazyFrame:
