@@ -151,3 +151,9 @@ def test_recordings_one_after_the_other_that_only_their_order_tells_apart_are_on
         (0, 1),
         (1, 0),
     ]
+
+
+def test_a_named_file_without_events_is_a_rank_that_wrote_nothing_and_no_other_run() -> None:
+    killed = on(None, claim("rank1.json", start_ns=0, end_ns=0), "host")
+    there = on("A100", claim("rank0.json", rank=0, start_ns=10**15, end_ns=10**15 + 10, world_size=2))
+    assert [(i.rank, i.set_aside) for i in identify([there, killed])] == [(0, ""), (1, "")]

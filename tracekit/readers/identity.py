@@ -124,11 +124,16 @@ def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Ident
     told = [claim for claim in claims if chosen == (claim.info.device_name, claim.info.view) and not _silent(claim)]
     anchors = told or kinds.get(chosen or (None, ""), [])
 
+    def empty(
+        claim: Claim,
+    ) -> bool:  # a rank that was killed before it wrote has no time and no device to speak against it
+        return claim.info.start_ns == claim.info.end_ns and not _silent(claim)
+
     def belongs(claim: Claim) -> bool:
         devices = {claim.info.device_name, anchors[0].info.device_name} - {None}
         like = claim.info.view == anchors[0].info.view and len(devices) <= 1
         unknown = _silent(claim) and bool(told)
-        return (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
+        return empty(claim) or (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
 
     anchor = f"{anchors[0].source} ({anchors[0].info.device_name or 'no device named'})" if anchors else ""
     return _split(

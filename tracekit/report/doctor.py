@@ -134,7 +134,7 @@ def _ranks(facts: Facts) -> Lack | None:
 
 
 def _rank_names(facts: Facts) -> Lack | None:
-    if len(facts.ranks) == 1 or set(facts.rank_sources) <= {"distributedInfo", "process group"}:
+    if len(facts.ranks) == 1 or set(facts.rank_sources) <= {"distributedInfo", "process group", "sidecar"}:
         return None
     return Lack(
         key="rank-names",
