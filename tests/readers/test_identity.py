@@ -21,6 +21,10 @@ def on(device: str | None, one: Claim, view: str = "device") -> Claim:
     return Claim(one.source, msgspec.structs.replace(one.info, device_name=device, view=view))
 
 
+def empty(source: str) -> Claim:
+    return Claim(source, Info(status="empty", view="host"))
+
+
 def who(*claims: Claim) -> list[tuple[str, int, int, str]]:
     return [(i.claim.source, i.rank, i.window, i.rank_source) for i in identify(claims)]
 
@@ -154,6 +158,12 @@ def test_recordings_one_after_the_other_that_only_their_order_tells_apart_are_on
 
 
 def test_a_named_file_without_events_is_a_rank_that_wrote_nothing_and_no_other_run() -> None:
-    killed = on(None, claim("rank1.json", start_ns=0, end_ns=0), "host")
+    killed = empty("rank1.json")
     there = on("A100", claim("rank0.json", rank=0, start_ns=10**15, end_ns=10**15 + 10, world_size=2))
     assert [(i.rank, i.set_aside) for i in identify([there, killed])] == [(0, ""), (1, "")]
+
+
+def test_ranks_that_wrote_nothing_do_not_outvote_the_one_that_did() -> None:
+    there = on("A100", claim("rank0.json", rank=0, start_ns=10**15, end_ns=10**15 + 10, world_size=4))
+    killed = [empty(f"rank{rank}.json") for rank in (1, 2, 3)]
+    assert [(i.rank, i.set_aside) for i in identify([there, *killed])] == [(0, ""), (1, ""), (2, ""), (3, "")]

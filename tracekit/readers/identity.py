@@ -114,7 +114,8 @@ def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Ident
     """
     kinds: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
     for claim in claims:
-        kinds[claim.info.device_name, claim.info.view].append(claim)
+        if not _wrote_nothing(claim):
+            kinds[claim.info.device_name, claim.info.view].append(claim)
 
     def weight(kind: tuple[str | None, str]) -> tuple[bool, int, int]:
         inside = kinds[kind]
@@ -124,16 +125,11 @@ def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Ident
     told = [claim for claim in claims if chosen == (claim.info.device_name, claim.info.view) and not _silent(claim)]
     anchors = told or kinds.get(chosen or (None, ""), [])
 
-    def empty(
-        claim: Claim,
-    ) -> bool:  # a rank that was killed before it wrote has no time and no device to speak against it
-        return claim.info.start_ns == claim.info.end_ns and not _silent(claim)
-
     def belongs(claim: Claim) -> bool:
         devices = {claim.info.device_name, anchors[0].info.device_name} - {None}
         like = claim.info.view == anchors[0].info.view and len(devices) <= 1
         unknown = _silent(claim) and bool(told)
-        return empty(claim) or (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
+        return _wrote_nothing(claim) or (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
 
     anchor = f"{anchors[0].source} ({anchors[0].info.device_name or 'no device named'})" if anchors else ""
     return _split(
@@ -146,6 +142,11 @@ def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Ident
 def _silent(claim: Claim) -> bool:
     """Whether neither the recording nor its name says which part of which run it is."""
     return claim.info.world_size is None and rank_in_name(claim.source) is None
+
+
+def _wrote_nothing(claim: Claim) -> bool:
+    """Whether it is a rank that was killed before it wrote: no time and no device of it speaks for or against a run."""
+    return claim.info.status == "empty" and not _silent(claim)
 
 
 def _concurrent(one: Claim, other: Claim) -> bool:
