@@ -158,15 +158,15 @@ def _calls(run: RunTables) -> pl.LazyFrame:
     to_host = named(run["launches"].filter("linked", pl.col("set") == "memory"), name.str.contains(_TO_HOST))
     copying = to_host.filter(pl.col("launch_end_ns") >= pl.col("end_ns")).select(
         *TIMELINE,
-        "external_id",
+        "operator",
         start_ns="launch_start_ns",
         end_ns="launch_end_ns",
         thread="launch_thread",
         name="launch_name",
         cause=pl.lit("sync"),
     )
-    calls = pl.concat([*found, copying], how="diagonal").with_columns(at_ns="start_ns")
-    return with_operator(calls, events).sort("start_ns")
+    issued = with_operator(pl.concat(found).with_columns(at_ns="start_ns"), events)
+    return pl.concat([issued, copying], how="diagonal").sort("start_ns")
 
 
 def _divided(gaps: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:

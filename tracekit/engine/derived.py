@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from tracekit.engine.host import innermost, named, with_operator
+from tracekit.engine.host import innermost, join_once, named, with_operator
 from tracekit.engine.intervals import sweep
 from tracekit.engine.steps import STEP_SPANS, in_complete_steps, step_spans, windows
 from tracekit.model.analysis import Analysis
@@ -167,26 +167,21 @@ def launches(run: RunTables) -> pl.LazyFrame:
             launch_external_id="external_id",
         )
     )
-    launched = run["device"].filter(pl.col("device") >= 0).with_row_index("_row").collect()
-    joined = launched.lazy().join(calls, on=key, how="left", maintain_order="left").collect()
-    if (
-        joined.height > launched.height
-    ):  # calls that share a correlation are rare, and finding them costs as much as the join
-        joined = joined.unique("_row", keep="first", maintain_order=True)
     call = pl.col("launch_name")
     graph = (
         call.cat.starts_with("cudaGraphLaunch")
         | call.cat.starts_with("hipGraphLaunch")
         | call.cat.starts_with("cuGraphLaunch")
     )
-    issued = joined.lazy().with_columns(
+    launched = join_once(run["device"].filter(pl.col("device") >= 0), calls, key)
+    issued = launched.lazy().with_columns(
         external_id=pl.coalesce("external_id", "launch_external_id"),
         graph=graph.fill_null(False),
         linked=call.is_not_null(),
         thread="launch_thread",
         at_ns="launch_start_ns",
     )
-    return LAUNCHES.conform(with_operator(issued, run["events"]).sort("_row"))
+    return LAUNCHES.conform(with_operator(issued, run["events"]))
 
 
 def _has_no_host_view(run: RunTables) -> bool:

@@ -57,8 +57,20 @@ def at_moment(moments: pl.LazyFrame, ranges: pl.LazyFrame, by: Sequence[str], la
 _OPERATOR = ("operator", "operator_start_ns", "operator_end_ns")
 
 
+def join_once(rows: pl.LazyFrame, found: pl.LazyFrame, on: Sequence[str]) -> pl.DataFrame:
+    """*rows* in their order, each with its first match in *found*, or with nulls. Computes at once.
+
+    Doubled keys in *found* are rare, and looking for them costs as much as the join: it is done only where rows grew.
+    """
+    numbered = rows.with_row_index("_row").collect()
+    joined = numbered.lazy().join(found, on=on, how="left", maintain_order="left").collect()
+    if joined.height > numbered.height:
+        joined = joined.unique("_row", keep="first", maintain_order=True)
+    return joined.drop("_row")
+
+
 def with_operator(issued: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """*issued* [*TIMELINE, thread, at_ns, external_id, ...] with the innermost operator that issued each row, in any order.
+    """*issued* [*TIMELINE, thread, at_ns, external_id, ...] with the innermost operator that issued each row, in their order.
 
     Adds ``operator``, ``operator_start_ns`` and ``operator_end_ns``, null where there is none. Operators are found by
     ``external_id``; where a dialect's ids lead nowhere (until 2022 they repeat the correlation), by the moment on the thread.
@@ -73,17 +85,15 @@ def with_operator(issued: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
         operator_start_ns="start_ns",
         operator_end_ns=pl.col("start_ns") + pl.col("dur_ns"),
     )
-    rows = issued.with_row_index("_issued").collect()
-    by_id = rows.lazy().join(calls.drop("thread"), on=[*TIMELINE, "external_id"], how="left").collect()
-    if by_id.height > rows.height:  # asked first, because it is rare and doing it costs as much as the join
-        by_id = by_id.unique("_issued", keep="first")
-    by_id = by_id.drop("_issued")
+    by_id = join_once(issued, calls.drop("thread"), [*TIMELINE, "external_id"])
     unknown = by_id["operator"].is_null() & by_id["thread"].is_not_null()
     if not unknown.any():
         return by_id.lazy()
+    by_id = by_id.with_row_index("_row")
     rest = by_id.filter(unknown).drop(_OPERATOR).sort("at_ns")
     of_threads = calls.drop("external_id").filter(pl.col("thread").is_in(rest["thread"].unique().implode()))
-    return pl.concat([by_id.filter(~unknown).lazy(), _by_moment(rest.lazy(), of_threads)])
+    both = pl.concat([by_id.filter(~unknown).lazy(), _by_moment(rest.lazy(), of_threads)])
+    return both.sort("_row").drop("_row")
 
 
 def _by_moment(issued: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
