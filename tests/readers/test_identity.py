@@ -167,3 +167,7 @@ def test_ranks_that_wrote_nothing_do_not_outvote_the_one_that_did() -> None:
     there = on("A100", claim("rank0.json", rank=0, start_ns=10**15, end_ns=10**15 + 10, world_size=4))
     killed = [empty(f"rank{rank}.json") for rank in (1, 2, 3)]
     assert [(i.rank, i.set_aside) for i in identify([there, *killed])] == [(0, ""), (1, ""), (2, ""), (3, "")]
+
+
+def test_a_run_of_which_no_rank_wrote_anything_is_one_run() -> None:
+    assert [(i.rank, i.set_aside) for i in identify([empty("rank1.json"), empty("rank0.json")])] == [(0, ""), (1, "")]

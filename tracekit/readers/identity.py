@@ -112,10 +112,11 @@ def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Ident
     Ranks of one run record at the same time. Recordings of several times are cycles of one run only where nothing
     speaks against it, and times alone do not: the clocks of old traces count from a host's start.
     """
+    nothing = [claim for claim in claims if _wrote_nothing(claim)]
+    claims = [claim for claim in claims if not _wrote_nothing(claim)]
     kinds: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
     for claim in claims:
-        if not _wrote_nothing(claim):
-            kinds[claim.info.device_name, claim.info.view].append(claim)
+        kinds[claim.info.device_name, claim.info.view].append(claim)
 
     def weight(kind: tuple[str | None, str]) -> tuple[bool, int, int]:
         inside = kinds[kind]
@@ -129,14 +130,15 @@ def _recorded_together(claims: Sequence[Claim]) -> tuple[list[Claim], list[Ident
         devices = {claim.info.device_name, anchors[0].info.device_name} - {None}
         like = claim.info.view == anchors[0].info.view and len(devices) <= 1
         unknown = _silent(claim) and bool(told)
-        return _wrote_nothing(claim) or (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
+        return (like and not unknown) or any(_concurrent(claim, anchor) for anchor in anchors)
 
     anchor = f"{anchors[0].source} ({anchors[0].info.device_name or 'no device named'})" if anchors else ""
-    return _split(
+    kept, aside = _split(
         claims,
         belongs,
         f"recorded at another time than {anchor}, and nothing says that they belong together; analyse it on its own",
     )
+    return kept + nothing, aside
 
 
 def _silent(claim: Claim) -> bool:
