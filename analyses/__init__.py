@@ -3,18 +3,24 @@
 # No `from __future__ import annotations` here: it would hide the module of that name.
 from tracekit.analyses import (
     annotations,
+    blame,
     breakdown,
+    communication,
     copies,
+    groups,
     idle,
     idle_spans,
     kernel_classes,
     kernels,
     launch_stats,
+    matches,
     mean_step,
     operators,
     overlap,
     queues,
     step_breakdown,
+    stragglers,
+    waits,
 )
 from tracekit.model.analysis import Analysis
 
@@ -32,5 +38,11 @@ ANALYSES: tuple[Analysis, ...] = (
     copies.ANALYSIS,
     operators.ANALYSIS,
     annotations.ANALYSIS,
+    groups.ANALYSIS,
+    waits.ANALYSIS,
+    blame.ANALYSIS,
+    stragglers.ANALYSIS,
+    matches.ANALYSIS,
+    communication.ANALYSIS,
 )
 """Every analysis, in the order of reports."""

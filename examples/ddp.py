@@ -2,8 +2,8 @@
 
     python examples/ddp.py --ranks 4 --out traces/ && tracekit analyze traces/
 
-What slows such runs can be switched on, to see what the report says of it: ``--late-rank 1 --late-ms 20``, ``--data-ms 15``,
-``--bucket-mb 0.01``, ``--sync``, ``--host-ms 10``, ``--garbage``, ``--recompute``.
+What slows such runs can be switched on, to see what the report says of it: ``--late-rank 1 --late-ms 20 --late-by data``,
+``--data-ms 15``, ``--bucket-mb 0.01``, ``--sync``, ``--host-ms 10``, ``--garbage``, ``--recompute``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from torch.utils.data import DataLoader, IterableDataset
 import harness
 from tracekit.instrument import span
 from transformer import BATCH, LENGTH, VOCABULARY, loss_of, transformer
+
+CAUSES = ("compute", "host", "data", "gc")
+"""What can make a rank late."""
 
 
 class Tokens(IterableDataset[torch.Tensor]):
@@ -40,17 +43,21 @@ def train(options: argparse.Namespace) -> None:
         transformer(options.layers, recompute=options.recompute), bucket_cap_mb=options.bucket_mb
     )
     optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
-    batches = iter(DataLoader(Tokens(options.data_ms / 1000 / BATCH), batch_size=BATCH))
-    late = options.late_ms / 1000 if dist.get_rank() == options.late_rank else 0.0
+    late = dict.fromkeys(CAUSES, 0.0)
+    if dist.get_rank() == options.late_rank:
+        late[options.late_by] = options.late_ms / 1000
+    delay = options.data_ms / 1000 + late["data"]
+    batches = iter(DataLoader(Tokens(delay / BATCH), batch_size=BATCH))
 
     def step() -> None:
         tokens = next(batches)
         with span("forward"):
             loss = loss_of(model(tokens[:, :-1]), tokens[:, 1:])
-        compute_for(late)
+        compute_for(late["compute"])
         if options.garbage:
             gc.collect()
-        time.sleep(options.host_ms / 1000)  # Python between the device's kernels
+        collect_for(late["gc"])
+        time.sleep(options.host_ms / 1000 + late["host"])  # Python between the device's kernels
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -69,6 +76,16 @@ def compute_for(seconds: float) -> None:
         matrix = torch.tanh(matrix @ matrix)
 
 
+def collect_for(seconds: float) -> None:
+    """Keep Python's garbage collector busy with reference cycles."""
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        cycles: list[list[object]] = [[] for _ in range(20_000)]
+        for cycle in cycles:
+            cycle.append(cycle)
+        gc.collect()
+
+
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--layers", type=int, default=2)
@@ -77,8 +94,9 @@ def main() -> None:
     parser.add_argument(
         "--host-ms", type=float, default=0.0, help="time between forward and backward in which only Python runs"
     )
-    parser.add_argument("--late-rank", type=int, default=-1, help="rank that computes longer")
+    parser.add_argument("--late-rank", type=int, default=-1, help="rank that is late")
     parser.add_argument("--late-ms", type=float, default=0.0, help="by how much")
+    parser.add_argument("--late-by", choices=CAUSES, default="compute", help="what makes it late")
     parser.add_argument("--sync", action="store_true", help="fetch every parameter's norm to the host in every step")
     parser.add_argument("--garbage", action="store_true", help="collect garbage in every step")
     parser.add_argument("--recompute", action="store_true", help="activation checkpointing of every layer")

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 import tracekit
+from tests.builders import collective, run
 from tests.conftest import ROOT
 from tracekit.engine.clocks import UNCORRECTED, Correction, corrections, from_collectives
 from tracekit.model.records import Clock
@@ -16,19 +17,10 @@ from tracekit.model.records import Clock
 MS = 1_000_000
 
 
-def ends(*at_ns: int, op: str = "all_reduce", seq: bool = False) -> pl.LazyFrame:
-    """Collectives of 1 ms that end at *at_ns*."""
-    return pl.LazyFrame(
-        {
-            "group": ["0"] * len(at_ns),
-            "group_ranks": [None] * len(at_ns),
-            "op": [op] * len(at_ns),
-            "seq": list(range(len(at_ns))) if seq else [None] * len(at_ns),
-            "start_ns": [at - MS for at in at_ns],
-            "dur_ns": [MS] * len(at_ns),
-        },
-        schema_overrides={"group_ranks": pl.String, "seq": pl.Int64},
-    )
+def ends(*at_ns: int, op: str = "all_reduce", seq: bool = False, group: str = "0") -> pl.LazyFrame:
+    """Collectives of 1 ms that end at *at_ns*, one a step."""
+    rows = [collective(op, at - MS, at, group=group, step=i, seq=i if seq else None) for i, at in enumerate(at_ns)]
+    return run(*rows)["collectives"]
 
 
 TIMES = [10 * MS, 20 * MS, 31 * MS, 40 * MS, 55 * MS, 60 * MS]
@@ -61,12 +53,36 @@ def test_the_recorders_clock_comes_first_and_drifts() -> None:
     clock = Clock(offset_ns=5 * MS, error_ns=20_000, at_ns=0, drift_ppb=1000.0)
     late = [at - 7 * MS for at in TIMES]
     found = corrections({1: clock}, [0, 10_000_000_000], [ends(*TIMES), ends(*late)])
-    assert found == [UNCORRECTED, Correction(5 * MS + 10_000, 20_000)]
+    assert found == [UNCORRECTED, Correction(5 * MS + 10_000, 20_000, 1000.0, 10_000_000_000)]
+    assert found[1].at(20_000_000_000) == 5 * MS + 20_000
 
 
 def test_an_offset_within_its_error_is_none() -> None:
     clock = Clock(offset_ns=1_500, error_ns=20_000, at_ns=0)
     assert corrections({0: clock}, [0], [ends()]) == [Correction(0, 20_000)]
+
+
+def test_of_a_window_without_steps_order_tells_nothing() -> None:
+    late = ends(*(at - 5 * MS for at in TIMES)).with_columns(step=pl.lit(None, pl.Int32))
+    assert from_collectives([ends(*TIMES).with_columns(step=pl.lit(None, pl.Int32)), late])[1] == UNCORRECTED
+
+
+def test_a_drift_is_followed() -> None:
+    """40 collectives, 0.1 s apart; the second rank's clock starts 3 ms behind and loses 200 µs a second."""
+    times = [100 * MS * i for i in range(1, 41)]
+    jitter = [(-1) ** i * 1000 * (i % 7) for i in range(40)]
+    late = [at - 3 * MS - at // 5_000 + off for at, off in zip(times, jitter, strict=True)]
+    line = from_collectives([ends(*times), ends(*late)])[1]
+    assert abs(line.drift_ppb - 200_000) < 5_000
+    for at, there in zip(times, late, strict=True):
+        assert abs(there + line.at(there) - at) < 20_000
+
+
+def test_ranks_that_share_no_group_are_compared_through_one_that_does() -> None:
+    behind = [at - 5 * MS for at in TIMES]
+    both = pl.concat([ends(*behind, group="tp"), ends(*behind, group="dp")])
+    found = from_collectives([ends(*TIMES, group="tp"), both, ends(*(at + 2 * MS for at in TIMES), group="dp")])
+    assert [line.offset_ns for line in found] == [0, 5 * MS, -2 * MS]
 
 
 def test_an_offset_of_5_ms_in_a_real_run_is_recovered_within_100_us(tmp_path: Path) -> None:

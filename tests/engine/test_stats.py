@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
 from tests.builders import context
-from tracekit.engine.stats import burden, counted
+from tracekit.engine.stats import burden, counted, one_in_forty
 from tracekit.model.finding import Confidence, Severity
 
 TWO_STEPS = context(steps=2, ranks=(0, 1, 2))
@@ -88,3 +89,17 @@ def test_without_a_step_time_there_is_no_share() -> None:
 
 def test_one_thing_is_no_plural() -> None:
     assert [counted(number, "gap", "gaps") for number in (0, 1, 1_614)] == ["0 gaps", "1 gap", "1,614 gaps"]
+
+
+@pytest.mark.parametrize(
+    ("degrees", "errors"),
+    [(1, 12.706), (2, 4.303), (4, 2.776), (10, 2.228), (11, 2.201), (20, 2.086), (60, 2.000), (1000, 1.962)],
+)
+def test_one_in_forty_is_student_s_t(degrees: int, errors: float) -> None:
+    """The 97.5th percentile, from a table."""
+    assert one_in_forty(degrees) == pytest.approx(errors, abs=0.03)
+
+
+def test_more_values_leave_less_to_chance() -> None:
+    errors = [one_in_forty(degrees) for degrees in range(1, 100)]
+    assert errors == sorted(errors, reverse=True)

@@ -54,6 +54,11 @@ class _Part:
     def key(self) -> tuple[int, int]:
         return self.who.rank, self.who.window
 
+    @property
+    def start_ns(self) -> int:
+        """The recording's first event, on its own clock."""
+        return self.who.claim.info.start_ns
+
     def scan(self, table: str) -> pl.LazyFrame:
         """The recording's *table* in absolute time, on its own clock."""
         frame = recordings.scan(self.place.folder, self.place.number, table)
@@ -89,10 +94,10 @@ def assemble(stored: Sequence[Stored], ranks: frozenset[int] | None) -> Loaded:
     if ranks is not None and identities and not kept:
         raise none_of_them("ranks", ranks, {who.rank for who in identities})
     parts = _on_one_clock([_Part(who, places[id(who.claim)]) for who in kept if _usable(who)])
-    origin_ns = min((part.who.claim.info.start_ns + part.correction.offset_ns for part in parts), default=0)
+    origin_ns = min((part.start_ns + part.correction.at(part.start_ns) for part in parts), default=0)
     origin_ns -= origin_ns % 1000  # a whole microsecond, so that times keep the fractions that the profiler wrote
-    corrected = {part.key: part.correction for part in parts}
-    rows = [_row(who, corrected.get((who.rank, who.window), UNCORRECTED)) for who in kept] + rows
+    corrected = {part.key: (part.correction, part.correction.at(part.start_ns)) for part in parts}
+    rows = [_row(who, *corrected.get((who.rank, who.window), (UNCORRECTED, 0))) for who in kept] + rows
     tables = RunTables(
         ranks=pl.DataFrame(rows, schema=RANKS.schema, orient="row"),
         tables={table.name: _concat(table, parts, origin_ns) for table in RECORDED},
@@ -119,8 +124,7 @@ def _on_one_clock(parts: list[_Part]) -> list[_Part]:
     clocks = {
         i: part.place.sidecar.clock for i, part in enumerate(parts) if part.place.sidecar and part.place.sidecar.clock
     }
-    middles = [(part.who.claim.info.start_ns + part.who.claim.info.end_ns) // 2 for part in parts]
-    found = corrections(clocks, middles, (part.scan("collectives") for part in parts))
+    found = corrections(clocks, [part.start_ns for part in parts], (part.scan("collectives") for part in parts))
     return [replace(part, correction=correction) for part, correction in zip(parts, found, strict=True)]
 
 
@@ -135,15 +139,15 @@ def _concat(table: Table, parts: Sequence[_Part], origin_ns: int) -> pl.LazyFram
         part.scan(table.name).with_columns(
             pl.lit(part.who.rank, pl.Int32).alias("rank"),
             pl.lit(part.who.window, pl.Int16).alias("window"),
-            pl.col(time) + (part.correction.offset_ns - origin_ns),
+            part.correction.put_right(pl.col(time)) - origin_ns,
         )
         for part in parts
     ]
     return pl.concat(frames).select(table.schema.names()) if frames else table.empty().lazy()
 
 
-def _row(who: Identity, correction: Correction) -> dict[str, object]:
-    """The ``ranks`` row of a recording."""
+def _row(who: Identity, correction: Correction, offset_ns: int) -> dict[str, object]:
+    """The ``ranks`` row of a recording, whose *correction* begins with *offset_ns*."""
     info = who.claim.info
     return {
         "rank": who.rank,
@@ -153,7 +157,8 @@ def _row(who: Identity, correction: Correction) -> dict[str, object]:
         "status": "set_aside" if who.set_aside else info.status,
         "reason": who.set_aside or info.reason,
         "rank_source": who.rank_source,
-        "clock_offset_ns": correction.offset_ns,
+        "clock_offset_ns": offset_ns,
+        "clock_drift_ppb": correction.drift_ppb,
         "clock_error_ns": correction.error_ns,
         "notes": list(info.notes),
         **{name: getattr(info, name) for name in _COPIED},
@@ -178,4 +183,4 @@ _COPIED = (
 def _failed(entry: Stored) -> dict[str, object]:
     """The ``ranks`` row of a file that could not be read: no rank, but never silence."""
     info = Info(status="failed", reason=entry.error)
-    return _row(Identity(Claim(entry.found.source, info), -1, rank_source=""), UNCORRECTED)
+    return _row(Identity(Claim(entry.found.source, info), -1, rank_source=""), UNCORRECTED, 0)

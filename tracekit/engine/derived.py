@@ -9,6 +9,7 @@ import polars as pl
 
 from tracekit.engine.host import innermost, join_once, named, with_operator
 from tracekit.engine.intervals import sweep
+from tracekit.engine.matching import MATCHED, matched
 from tracekit.engine.steps import STEP_SPANS, in_complete_steps, step_spans, windows
 from tracekit.model.analysis import Analysis
 from tracekit.model.run import RunTables
@@ -231,5 +232,6 @@ DERIVED: tuple[Analysis, ...] = (
     Analysis(table=STEP_SPANS, needs=("device",), compute=step_spans),
     Analysis(table=SEGMENTS, needs=("device", "step_spans"), compute=segments),
     Analysis(table=LAUNCHES, needs=("device",), compute=launches),
+    Analysis(table=MATCHED, needs=("collectives",), compute=matched),
 )
 """Derived tables, in an order in which each finds what it needs."""

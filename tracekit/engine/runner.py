@@ -25,6 +25,8 @@ _WHY_EMPTY = {
     "segments": "no device time and no operators were recorded",
     "launches": "no device events were recorded",
     "idle_spans": "the device was never idle",
+    "matched": "no communication was recorded",
+    "blame": "nobody came late to a collective",
 }
 
 

@@ -111,3 +111,15 @@ def burden(totals: pl.DataFrame, context: Context, *, at_least: float) -> Burden
 def counted(number: float, one: str, many: str) -> str:
     """A number of things in words: ``1 gap``, ``1,614 gaps``."""
     return f"{count(number)} {one if number == 1 else many}"
+
+
+_T_975 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+
+
+def one_in_forty(degrees: int) -> float:
+    """How many standard errors a mean exceeds its true value by chance once in forty times: Student's t, one-sided.
+
+    *degrees* of freedom: values minus one, at least one. Beyond ten by an expansion, exact to two digits.
+    """
+    normal = 1.96
+    return _T_975[degrees - 1] if degrees <= len(_T_975) else normal + (normal**3 + normal) / (4 * degrees)

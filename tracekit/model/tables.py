@@ -246,7 +246,15 @@ RANKS = Table(
             name="base_ns", dtype=pl.Int64, unit="ns", doc="``baseTimeNanoseconds`` that was added to the rank's times."
         ),
         Column(
-            name="clock_offset_ns", dtype=pl.Int64, unit="ns", doc="Correction added to the rank's times; reversible."
+            name="clock_offset_ns",
+            dtype=pl.Int64,
+            unit="ns",
+            doc="Correction added to the rank's times, at its first event; reversible.",
+        ),
+        Column(
+            name="clock_drift_ppb",
+            dtype=pl.Float64,
+            doc="How much the correction grows from there on, in nanoseconds a second.",
         ),
         Column(
             name="clock_error_ns",

@@ -18,6 +18,7 @@ from tracekit.model.report import Report
 from tracekit.model.table import TIMELINE
 from tracekit.report.doctor import Diagnosis
 from tracekit.report.facts import world_size
+from tracekit.report.waiting import collectives_json, layout_json, stragglers_json
 
 ANALYZE_SCHEMA: Final = "tracekit.analyze/1"
 DOCTOR_SCHEMA: Final = "tracekit.doctor/1"
@@ -63,6 +64,9 @@ def analyze_json(report: Report, tables: Collection[str] = ()) -> str:
             },
             "ranks": _ranks(report),
             "steps": [row for row in _rows(report.tables.get("step_breakdown")) if row["step"] is not None],
+            "layout": layout_json(report),
+            "collectives": _clean(collectives_json(report)),
+            "stragglers": _clean(stragglers_json(report)),
             "findings": [_finding(finding) for finding in report.findings],
             "skipped": [{"analysis": skipped.analysis, "reason": skipped.reason} for skipped in report.skipped],
             "notes": list(report.notes),
@@ -119,6 +123,8 @@ def _rank(row: Mapping[str, Any]) -> Json:
         "rank_source": row["rank_source"],
         "view": row["view"],
         "device_name": row["device_name"],
+        "clock_offset_ns": row["clock_offset_ns"],
+        "clock_error_ns": row["clock_error_ns"],
         "complete_events": row["complete_events"],
         "device_events": row["device_events"],
         **{name: row.get(name) for name in FIGURES},
@@ -168,9 +174,11 @@ def _wanted(report: Report, names: Collection[str]) -> list[str]:
 
 
 def _rows(frame: pl.DataFrame | None) -> list[Json]:
-    if frame is None:
-        return []
-    return [{key: _number(value) for key, value in row.items()} for row in frame.to_dicts()]
+    return [] if frame is None else _clean(frame.to_dicts())
+
+
+def _clean(rows: list[Json]) -> list[Json]:
+    return [{key: _number(value) for key, value in row.items()} for row in rows]
 
 
 def _number(value: Any) -> Any:

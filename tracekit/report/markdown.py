@@ -25,6 +25,7 @@ from tracekit.report.sentences import (
     step_text,
     verdict,
 )
+from tracekit.report.waiting import headline, waiting_text
 
 _MOST_RANKS: Final = 16
 _KERNELS: Final = 10
@@ -75,7 +76,9 @@ def _ranks(report: Report, digested: Digest) -> list[str]:
     numbers = range(1, len(PARTS) + 3)
     time, how = step_text(report, digested)
     told = [verdict(digested, len(shown))] if len(digested.bars) > 1 else []
-    told += filter(None, (communication_text(digested), idle_text(report, digested)))
+    told += filter(
+        None, (headline(report), communication_text(digested), waiting_text(report), idle_text(report, digested))
+    )
     return [f"**{time}** ({how})", "", *_table(header, rows, numbers), "", *(f"- {text}" for text in told)]
 
 

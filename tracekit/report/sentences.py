@@ -12,6 +12,7 @@ from tracekit.model.report import Report
 from tracekit.report.digest import Bar, Digest
 from tracekit.report.facts import devices_unrecorded, unused, world_size
 from tracekit.report.phrases import of_world, plural, ranks_text
+from tracekit.report.waiting import clock_notes, matching_note
 
 _PAIR: Final = 2
 _IDLE_WORDS: Final = {
@@ -148,6 +149,8 @@ def notes(report: Report) -> list[str]:
     return [
         *report.notes,
         *unused(report.ranks),
+        *clock_notes(report),
+        *([note] if (note := matching_note(report)) else []),
         *(f"{_whose(ranks, everyone)}{note}" for note, ranks in ranks_by_note.items()),
     ]
 

@@ -37,6 +37,7 @@ from tracekit.report.sentences import (
     step_text,
     verdict,
 )
+from tracekit.report.waiting import headline, waiting_text
 
 _MOST_BARS: Final = 8
 _MOST_NOTES: Final = 3
@@ -82,12 +83,13 @@ def _where(report: Report, digested: Digest, page: Page) -> list[Text]:
     time, how = step_text(report, digested)
     lines = [
         paragraph(f"{time}  {how}", page.width, first="", strong=time),
+        *([paragraph(waits, page.width, first="", strong=waits)] if (waits := headline(report)) else []),
         *_legend(digested, digested.typical, page),
         *_bar_lines(digested, page),
     ]
     if len(digested.bars) > 1:
         lines.append(paragraph(verdict(digested, len(digested.shown(_MOST_BARS))), page.width))
-    told = (communication_text(digested), idle_text(report, digested))
+    told = (communication_text(digested), waiting_text(report), idle_text(report, digested))
     return [*lines, *(paragraph(text, page.width) for text in told if text)]
 
 
